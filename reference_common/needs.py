@@ -40,7 +40,7 @@ def pip_install(package: str, *options: str) -> str:
 
 
 def install(apt: str, dnf: str, pacman: str) -> str:
-    """Return the command that installs a system package, as `bench/io/package.h` does."""
+    """Return the command that installs a system package, as `bench/io/fs.c` does."""
     names = {"apt-get install": apt, "dnf install": dnf, "pacman -S": pacman}
     here = [command for command in names if shutil.which(command.split()[0])]
     command = (here or ["apt-get install"])[0]

@@ -82,6 +82,7 @@ class OperatorInputs(operator_data.OperatorInputs):
         Where an element of what a function makes is may matter: it makes others.
         """
         other = copy.copy(self)
+        other.drawn = {}
         other.arrays = [np.roll(array, 1) for array in self.arrays]
         for spec, x in made_by_function(self.operator, self.spec, (self.files.seed, _OTHERS)):
             other.tensors()[self.specs.index(spec)].copy_(x)

@@ -1,7 +1,7 @@
 """Runs on inputs that change before each, and on inputs that stay: what a file gains by remembering.
 
 `forward_graph` runs a function again and again on the same inputs. One that recognised them, or its
-output, could return at once (`docs/cheating.md`, rule 3; `gpu_sample.c` does this for rungs).
+output, could return at once (`docs/cheating.md`, rule 3; `gpu_changing.c` does this for rungs).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from capturing import capture
 from case import Events, fill_randomly
 from forward import Forward, listed
 
-# As in bench/workloads/common/gpu_sample.c.
+# As in bench/workloads/common/gpu_changing.c.
 _LEAST_RUNS, _MOST_RUNS, _PART_OF_REPEATS = 2, 16, 4
 _LARGE_BYTES, _LINE_BYTES = 4096, 128
 # One takes 0.1 ms and more, about as long as a launch of such a graph takes on a shared host.

@@ -33,8 +33,8 @@ _USED: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (torch, ("from_numpy", "empty", "empty_like", "no_grad", "inference_mode")),
     (
         torch.Tensor,
-        ("clone", "contiguous", "copy_", "cpu", "detach", "dtype", "numpy", "shape", "stride")
-        + ("to", "untyped_storage", "view"),
+        ("clone", "contiguous", "copy_", "cpu", "data_ptr", "detach", "dtype", "is_cuda", "numel")
+        + ("numpy", "shape", "stride", "to", "untyped_storage", "view"),
     ),
     (torch.cuda, ("synchronize", "current_stream", "CUDAGraph", "Event", "Stream", "graph")),
     (torch.cuda.CUDAGraph, ("replay", "capture_begin", "capture_end")),

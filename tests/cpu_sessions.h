@@ -154,7 +154,6 @@ static inline void flip_by_hand(const inputs_t *inputs, uint64_t seed) {
 
 /* A probe that computes nothing. */
 static inline status_t write_nothing(session_t *session, recorder_t *recorder, error_t *err) {
-    (void)err;
     for (unsigned i = 0; i < session->recorder.n_phases; i++)
         recorder_add(recorder, i, 1);
     return STATUS_OK;

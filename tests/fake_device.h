@@ -23,7 +23,6 @@ struct CUevent_st {
 
 struct CUmemPoolHandle_st {
     uint64_t threshold_bytes, reserved_bytes, high_bytes;
-    size_t n_trims;
 };
 
 typedef struct fake_range {
@@ -174,13 +173,6 @@ static cu_result_t fake_pool_get(cu_pool_t pool, int attribute, void *value) {
     return CU_SUCCESS;
 }
 
-static cu_result_t fake_pool_trim(cu_pool_t pool, size_t kept_bytes) {
-    assert_int_equal(kept_bytes, 0);
-    pool->reserved_bytes = fake.taken_bytes;
-    pool->n_trims++;
-    return CU_SUCCESS;
-}
-
 static cu_result_t fake_pool_alloc(cu_pointer_t *address, size_t bytes, cu_pool_t pool,
                                    cu_stream_t stream) {
     assert_non_null(stream);
@@ -214,7 +206,6 @@ static inline void fake_open(size_t memory_bytes) {
         .pool_destroy = fake_pool_destroy,
         .pool_set = fake_pool_set,
         .pool_get = fake_pool_get,
-        .pool_trim = fake_pool_trim,
         .pool_alloc_async = fake_pool_alloc,
         .release_async = fake_release_async,
     };

@@ -46,12 +46,10 @@ static inline void close_session(session_t *session) {
 
 /* What a program for the case is compiled with. */
 static inline void check_constants(const char *workload, const case_t *spec, const char *expected) {
-    text_list_t defines = {0};
+    AUTO(text_list_free) text_list_t defines = {0};
     workload_find(workload)->constants(spec, &defines);
-    char *text = text_list_join(&defines, " ");
+    AUTO_FREE char *text = text_list_join(&defines, " ");
     assert_string_equal(text, expected);
-    free(text);
-    text_list_free(&defines);
 }
 
 static inline json_t *read_json(const char *path) {

@@ -58,8 +58,8 @@ static inline void append_result(const char *folder, const case_result_t *result
 }
 
 static inline void append(const char *folder, const planted_t *planted) {
-    case_t spec = planted_case(planted);
-    case_result_t result;
+    AUTO(case_free) case_t spec = planted_case(planted);
+    AUTO(result_free) case_result_t result;
     result_init(&result, &spec);
     result.status = planted->status;
     add_phase(&result, strcmp(planted->engine, "cuda") == 0 ? "kernel" : "forward",
@@ -77,8 +77,6 @@ static inline void append(const char *folder, const planted_t *planted) {
         result.results_json = mem_text("{\"algorithmic\":true}");
     result_add_once(&result, "context", 2e8);
     append_result(folder, &result);
-    result_free(&result);
-    case_free(&spec);
 }
 
 static const planted_t PLANTED[] = {
@@ -104,13 +102,12 @@ enum { N_PLANTED = COUNT_OF(PLANTED) };
 
 /* The head of a run that has no cases yet. */
 static inline void write_header(const char *folder, const char *gpu) {
-    record_t run = {.folder = mem_text(folder), .name = mem_text("t")};
+    AUTO(record_free) record_t run = {.folder = mem_text(folder), .name = mem_text("t")};
     run.started = mem_text("2026-03-02T10:15:00Z");
     environment_set(&run.environment, "gpu.name", gpu);
     environment_set(&run.environment, "host.cpu", "Some CPU");
     assert_ok(fs_make_folders(folder, &err));
     assert_ok(record_write_header(&run, &err));
-    record_free(&run);
 }
 
 /* Those of PLANTED that `wanted` (an engine's device, or NULL for all) lets in. */
@@ -154,11 +151,10 @@ static inline int set_up(void **state) {
 }
 
 static inline int tear_down(void **state) {
-    world_t *world = *state;
+    AUTO_FREE world_t *world = *state;
     plot_source_free(&world->source);
     fs_remove_temporary(&world->folder);
     free(world->run);
-    free(world);
     return 0;
 }
 

@@ -51,7 +51,7 @@ static inline phase_t *plant_device_phase(case_result_t *result, const char *nam
 }
 
 static inline void plant_case(record_t *run, planted_t what, size_t n_passes, uint64_t seed) {
-    case_t spec = made_case("mlp_infer", what.engine, what.device, what.variant);
+    AUTO(case_free) case_t spec = made_case("mlp_infer", what.engine, what.device, what.variant);
     int64_t layers[] = {4, 5, 1};
     add_integer(&spec, "batch", what.batch);
     case_add_param(&spec, "layers", &(value_t){.kind = VALUE_INTS, .ints = layers, .n_ints = 3});
@@ -60,7 +60,6 @@ static inline void plant_case(record_t *run, planted_t what, size_t n_passes, ui
                          what.variant, (long long)what.batch);
     case_result_t result;
     result_init(&result, &spec);
-    case_free(&spec);
     result.status = what.status;
     result.reason = mem_text(what.reason);
     plant_passes(&result, "total", what.median_ns, n_passes, seed);

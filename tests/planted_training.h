@@ -24,17 +24,15 @@ static inline void append_training(const char *folder, const training_t *trainin
                                .size = training->points,
                                .workload = "linreg_train",
                                .epochs = training->epochs};
-    case_t spec = planted_case(&planted);
-    case_result_t result;
+    AUTO(case_free) case_t spec = planted_case(&planted);
+    AUTO(result_free) case_result_t result;
     result_init(&result, &spec);
-    case_free(&spec);
     result.status = training->status;
     for (const training_phase_t *phase = training->phases; phase->name != NULL; phase++)
         add_phase(&result, phase->name, phase->ns);
     if (training->results != NULL)
         result.results_json = mem_text(training->results);
     append_result(folder, &result);
-    result_free(&result);
 }
 
 static inline void load_trainings(world_t *world, const training_t *trainings, size_t n) {

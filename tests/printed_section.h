@@ -15,8 +15,9 @@ typedef void section_t(const report_t *report);
 
 /* The findings and the tables of a workload's page; they have as many cells in a row as in its heading. */
 static inline void findings_and_tables(const report_t *report, const char *workload) {
+    AUTO(comparison_set_list_free)
     comparison_set_list_t sets = comparison_sets_of(report->run, workload);
-    views_t views = views_of(report, &sets);
+    AUTO(views_free) views_t views = views_of(report, &sets);
     section_findings(report, &sets, &views);
     table_by_size(report, &views);
     table_of_phases(report, &views);
@@ -24,8 +25,6 @@ static inline void findings_and_tables(const report_t *report, const char *workl
     table_of_parts(report, &sets);
     table_of_contenders(report, workload);
     table_of_compilations(report);
-    views_free(&views);
-    comparison_set_list_free(&sets);
 }
 
 /* Not inlined: gcc 12 would take what strstr() finds in the text for a pointer to `text` itself. */
@@ -37,7 +36,7 @@ printed_either(section_t *section, const record_t *run, const char *workload) {
     assert_non_null(out);
     record_t shown = *run;
     shown.folder = (char[]){"/nowhere/planted"};
-    arena_t texts = {0};
+    AUTO(arena_free) arena_t texts = {0};
     report_t report = {.out = out,
                        .texts = &texts,
                        .run = &shown,
@@ -49,7 +48,6 @@ printed_either(section_t *section, const record_t *run, const char *workload) {
     else
         findings_and_tables(&report, workload);
     fclose(out);
-    arena_free(&texts);
     assert_tables_are_whole(text);
     return text;
 }

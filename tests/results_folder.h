@@ -66,12 +66,11 @@ static inline void append(const char *folder, case_result_t result) {
 }
 
 static inline void append_text(const char *folder, const char *text) {
-    char *path = fs_join(folder, "cases.jsonl");
+    AUTO_FREE char *path = fs_join(folder, "cases.jsonl");
     FILE *file = fopen(path, "a");
     assert_non_null(file);
     fputs(text, file);
     fclose(file);
-    free(path);
 }
 
 static inline char *read_file(const char *folder, const char *name) {

@@ -72,10 +72,6 @@ status_t allocator_end(allocator_t *allocator, error_t *err) {
     return allocator->ops->end != NULL ? allocator->ops->end(allocator, err) : STATUS_OK;
 }
 
-status_t allocator_trim(allocator_t *allocator, error_t *err) {
-    return allocator->ops->trim != NULL ? allocator->ops->trim(allocator, err) : STATUS_OK;
-}
-
 void allocator_epoch(allocator_t *allocator) {
     allocator_stats_t *stats = &allocator->stats;
     *stats = (allocator_stats_t){.allocated_bytes = stats->allocated_bytes,

@@ -84,9 +84,6 @@ status_t allocator_free(allocator_t *allocator, cu_pointer_t address, cu_stream_
 status_t allocator_begin(allocator_t *allocator, unsigned pass, error_t *err);
 status_t allocator_end(allocator_t *allocator, error_t *err);
 
-/* Return unused cached memory to the driver; waits for the device. */
-status_t allocator_trim(allocator_t *allocator, error_t *err);
-
 /* Start an epoch: reset counts to 0 and peaks to the current values. */
 void allocator_epoch(allocator_t *allocator);
 allocator_stats_t allocator_stats(allocator_t *allocator);

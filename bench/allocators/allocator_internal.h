@@ -43,7 +43,6 @@ typedef struct allocator_ops {
     status_t (*release)(allocator_t *, cu_pointer_t, cu_stream_t, size_t *bytes, error_t *);
     status_t (*begin)(allocator_t *, unsigned pass, error_t *);
     status_t (*end)(allocator_t *, error_t *);
-    status_t (*trim)(allocator_t *, error_t *);
     void (*epoch)(allocator_t *);
     void (*measure)(allocator_t *, allocator_stats_t *); /* add what is not counted per call */
     void (*close)(allocator_t *);

@@ -591,6 +591,5 @@ static void caching_close(allocator_t *a) {
 const allocator_ops_t ALLOCATOR_OPS_CACHING = {.state_bytes = sizeof(caching_t),
                                                .allocate = caching_allocate,
                                                .release = caching_release,
-                                               .trim = caching_trim,
                                                .measure = caching_measure,
                                                .close = caching_close};

@@ -41,8 +41,7 @@ const allocator_ops_t ALLOCATOR_OPS_MALLOC = {
 static status_t async_open(allocator_t *a, error_t *err) {
     const cuda_api_t *api = a->api;
     if (api->pool_create == NULL || api->pool_destroy == NULL || api->pool_set == NULL ||
-        api->pool_get == NULL || api->pool_trim == NULL || api->pool_alloc_async == NULL ||
-        api->release_async == NULL)
+        api->pool_get == NULL || api->pool_alloc_async == NULL || api->release_async == NULL)
         return error_set(err, STATUS_FAILED,
                          "this driver has no memory pools: it is older than CUDA 11.2");
     const cu_pool_properties_t properties = {
@@ -90,11 +89,6 @@ static status_t async_release(allocator_t *a, cu_pointer_t address, cu_stream_t 
     return cuda_check(a->api, result, "cuMemFreeAsync", err);
 }
 
-static status_t async_trim(allocator_t *a, error_t *err) {
-    TRY(cuda_check(a->api, a->api->context_sync(), "context_sync", err));
-    return cuda_check(a->api, a->api->pool_trim(a->state, 0), "pool_trim", err);
-}
-
 static void async_epoch(allocator_t *a) {
     uint64_t reset = 0; /* the only value that this attribute accepts */
     a->api->pool_set(a->state, CU_POOL_RESERVED_HIGH, &reset);
@@ -119,7 +113,6 @@ static void async_close(allocator_t *a) {
 const allocator_ops_t ALLOCATOR_OPS_ASYNC = {.open = async_open,
                                              .allocate = async_allocate,
                                              .release = async_release,
-                                             .trim = async_trim,
                                              .epoch = async_epoch,
                                              .measure = async_measure,
                                              .close = async_close};

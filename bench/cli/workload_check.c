@@ -42,23 +42,20 @@ static status_t print_variants(const workload_t *workload, const char *root, FIL
 
 /* "f32, mixed (T f16, W f32, products f16)" */
 static void print_dtypes(const description_t *d, FILE *out) {
-    text_list_t texts = {0};
+    AUTO(text_list_free) text_list_t texts = {0};
     for (size_t i = 0; i < d->dtypes.n; i++) {
         const described_dtype_t *type = &d->types[i];
         const char *name = d->dtypes.items[i], *t = element_name(description_element(d, i));
-        text_list_t parts = {0};
+        AUTO(text_list_free) text_list_t parts = {0};
         for (int k = 0; k < ELEMENT_LETTERS; k++)
             if (type->itemsizes[k] > 0 && (k != 'T' - 'A' || strcmp(t, name) != 0))
                 text_list_add_format(&parts, "%c %s", 'A' + k, element_name(type->elements[k]));
         if (parts.n > 0 && type->math != NULL)
             text_list_add_format(&parts, "products %s", type->math);
-        char *joined = text_list_join(&parts, ", ");
+        AUTO_FREE char *joined = text_list_join(&parts, ", ");
         text_list_add_format(&texts, parts.n > 0 ? "%s (%s)" : "%s", name, joined);
-        free(joined);
-        text_list_free(&parts);
     }
     print_names("dtypes", &texts, "", out);
-    text_list_free(&texts);
 }
 
 /* Name, summary, folder, params, rungs and implementations. */
@@ -81,8 +78,8 @@ static status_t print_workload(const workload_t *workload, const char *root, FIL
 
 /* ==== checks ================================================================================== */
 
-/* For one answer: at the default sizes a reference takes seconds. */
-enum { TIMEOUT_S = 60 };
+/* For one answer, as of a run: at the default sizes most references take seconds, one of a training minutes. */
+enum { TIMEOUT_S = 300 };
 
 /* ---- what the description says ---------------------------------------------------------------- */
 

@@ -256,7 +256,7 @@ static const char *doubt_of(const cell_t *cell, bool paired, arena_t *texts) {
 
 /* Of each undecided phase; once if it is the same. */
 static const char *doubts_of_pair(const pair_t *pair, bool paired, arena_t *texts) {
-    text_list_t doubts = {0}, named = {0};
+    AUTO(text_list_free) text_list_t doubts = {0}, named = {0};
     for (size_t i = 0; i < pair->n_cells; i++) {
         const cell_t *cell = &pair->cells[i];
         if (cell->test->gate.verdict != GATE_UNDECIDED)
@@ -268,8 +268,6 @@ static const char *doubts_of_pair(const pair_t *pair, bool paired, arena_t *text
     const bool same = pair->verdict == PAIR_UNDECIDED && doubts.n == 1;
     const char *all =
         named.n > 0 ? arena_keep(texts, text_list_join(same ? &doubts : &named, "; ")) : NULL;
-    text_list_free(&doubts);
-    text_list_free(&named);
     return all;
 }
 

@@ -250,11 +250,10 @@ static void compare_headlines(repeat_t *repeat, const record_t *a, const record_
         if (!is_calibration(&a->cases[i].spec))
             text_list_add_new(&workloads, a->cases[i].spec.workload);
     for (size_t i = 0; i < workloads.n; i++) {
+        AUTO(comparison_set_list_free)
         comparison_set_list_t one = comparison_sets_of(a, workloads.items[i]),
                               other = comparison_sets_of(b, workloads.items[i]);
         compare_speedups(repeat, &one, &other, (const char *const[]){a->name, b->name});
-        comparison_set_list_free(&one);
-        comparison_set_list_free(&other);
     }
 }
 

@@ -195,8 +195,18 @@ static bool names_standard(const text_list_t *options) {
 }
 
 void native_options(const toolchain_t *tools, const source_t *source, text_list_t *options) {
-    static const char *const OF_CC[] = {"-std=gnu17", "-O3",   "-march=native", "-fopenmp",
-                                        "-shared",    "-fPIC", "-Wl,-z,defs"};
+    /* For processors that they know, compilers use half of the vectors: a regression took 136 us, not 92 (a Xeon). */
+    static const char *const OF_CC[] = {"-std=gnu17",
+                                        "-O3",
+                                        "-march=native",
+                                        "-fopenmp",
+                                        "-shared",
+                                        "-fPIC",
+                                        "-Wl,-z,defs",
+#ifdef __x86_64__
+                                        "-mprefer-vector-width=512"
+#endif
+    };
     static const char *const OF_NVCC[] = {"-O3", "-shared", "-Xcompiler=-fPIC", "-Xlinker=-z,defs",
                                           "--ptxas-options=-v"};
     if (tools->kind == COMPILER_CC) {

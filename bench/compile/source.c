@@ -110,10 +110,9 @@ static const char *raw_literal_end(const char *at) {
     const char *open = strpbrk(at + 1, "(\n");
     if (open == NULL || *open != '(' || open - at > 17) /* a delimiter has at most 16 characters */
         return NULL;
-    char *close = mem_format(")%.*s\"", (int)(open - at - 1), at + 1);
+    AUTO_FREE char *close = mem_format(")%.*s\"", (int)(open - at - 1), at + 1);
     const char *end = strstr(open, close);
     end = end != NULL ? end + strlen(close) : at + strlen(at);
-    free(close);
     return end;
 }
 

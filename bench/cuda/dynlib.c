@@ -65,9 +65,8 @@ static void add_environment(const char *environment, text_list_t *patterns) {
 }
 
 static void add_venv(const char *folder, text_list_t *patterns) {
-    char *venv = fs_join(folder, ".venv");
+    AUTO_FREE char *venv = fs_join(folder, ".venv");
     add_environment(venv, patterns);
-    free(venv);
 }
 
 /* A Python environment is the folder above python3's bin/. A virtual environment's python3 links to

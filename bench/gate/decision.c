@@ -513,7 +513,7 @@ static double median_detectable(const members_t *members) {
 
 static uncertainty_t measure(const tested_sweep_t *sweep, size_t index) {
     sweep_group_t *group = &sweep->groups[index];
-    members_t members = members_of(sweep, index);
+    AUTO(members_free) members_t members = members_of(sweep, index);
     uncertainty_t found = {NAN, NAN, NAN, NAN};
     *group = (sweep_group_t){.spread = group->spread,
                              .floor_frac = group->floor_frac,
@@ -540,7 +540,6 @@ static uncertainty_t measure(const tested_sweep_t *sweep, size_t index) {
         }
         group->n_moved = count_moved(&members, shared.mean > 0);
     }
-    members_free(&members);
     return found;
 }
 

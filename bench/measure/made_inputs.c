@@ -87,9 +87,8 @@ static void drop_reader(made_inputs_t *made, uint64_t refill) {
     made_files_t *files = refill != 0 ? files_of(made, refill) : NULL;
     if (files == NULL || --files->readers > 0)
         return;
-    char *folder = folder_of(made, refill);
+    AUTO_FREE char *folder = folder_of(made, refill);
     fs_remove_tree(folder, NULL);
-    free(folder);
     *files = made->files[--made->n_files];
 }
 
@@ -121,9 +120,8 @@ static status_t ask(made_inputs_t *made, uint64_t refill, const char *folder, er
     TRY(worker_link_ask(made->worker, request, made->timeout_s, &answer, err));
     status_t status = STATUS_OK;
     if (!worker_answer_is_ok(answer)) {
-        char *failure = worker_failure(made->worker, answer);
+        AUTO_FREE char *failure = worker_failure(made->worker, answer);
         status = error_set(err, STATUS_FAILED, "%s", failure);
-        free(failure);
     }
     json_decref(answer);
     return status;
@@ -203,15 +201,13 @@ static status_t make(made_inputs_t *made, made_part_t part, uint64_t refill, con
 }
 
 static void remove_drawn(const made_inputs_t *made, const char *folder, uint64_t refill) {
-    char *of_seed = mem_format("%s/%" PRIu64, folder, refill);
+    AUTO_FREE char *of_seed = mem_format("%s/%" PRIu64, folder, refill);
     for (size_t i = 0; i < made->n_shapes; i++)
         if (made->shapes[i].array->is_input && made->shapes[i].fill.kind != FILL_FUNCTION) {
-            char *path = fs_join(of_seed, made->shapes[i].name);
+            AUTO_FREE char *path = fs_join(of_seed, made->shapes[i].name);
             fs_remove_tree(path, NULL);
-            free(path);
         }
     rmdir(of_seed); /* unless a function made others */
-    free(of_seed);
 }
 
 void made_inputs_drop(const made_inputs_t *made, uint64_t refill, const made_reader_t *reader) {
@@ -225,23 +221,19 @@ void made_inputs_drop(const made_inputs_t *made, uint64_t refill, const made_rea
 /* ---- behind walls ------------------------------------------------------------------------------ */
 
 static status_t copy_file(const char *from, const char *to, const char *name, error_t *err) {
-    char *source = fs_join(from, name), *path = fs_join(to, name);
+    AUTO_FREE char *source = fs_join(from, name), *path = fs_join(to, name);
     const status_t status = fs_exists(path) ? STATUS_OK : fs_copy_new(source, path, err);
-    free(source);
-    free(path);
     return status;
 }
 
 /* Those that are not there yet. */
 static status_t copy_files(const char *from, const char *to, error_t *err) {
-    text_list_t names = {0};
-    status_t status = fs_make_folders(to, err);
-    if (status == STATUS_OK)
-        status = fs_list(from, "", &names, err);
-    for (size_t i = 0; i < names.n && status == STATUS_OK; i++)
-        status = copy_file(from, to, names.items[i], err);
-    text_list_free(&names);
-    return status;
+    AUTO(text_list_free) text_list_t names = {0};
+    TRY(fs_make_folders(to, err));
+    TRY(fs_list(from, "", &names, err));
+    for (size_t i = 0; i < names.n; i++)
+        TRY(copy_file(from, to, names.items[i], err));
+    return STATUS_OK;
 }
 
 /* Those that the reader has no more go. */

@@ -126,9 +126,8 @@ static bool is_in(const named_value_t *items, size_t n, const named_value_t *ite
 }
 
 static void add_setting(text_list_t *parts, const named_value_t *item) {
-    char *text = value_text(&item->value);
+    AUTO_FREE char *text = value_text(&item->value);
     text_list_add_format(parts, "%s=%s", item->name, text);
-    free(text);
 }
 
 bool is_calibration(const case_t *spec) {
@@ -137,20 +136,19 @@ bool is_calibration(const case_t *spec) {
 }
 
 char *case_group(const case_t *spec, const case_t *defaults) {
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     text_list_add(&parts, spec->workload);
     for (size_t i = 0; i < spec->n_params; i++)
         if (i == 0 || !is_in(defaults->params, defaults->n_params, &spec->params[i]))
             add_setting(&parts, &spec->params[i]);
     text_list_add(&parts, spec->dtype);
     char *group = text_list_join(&parts, "/");
-    text_list_free(&parts);
     return group;
 }
 
 void case_set_id(case_t *spec, const case_t *defaults, const char *const *always, size_t n_always) {
     char label[32];
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     text_list_add(&parts, spec->workload);
     text_list_add(&parts, case_engine_label(spec, label));
     text_list_add(&parts, spec->variant);
@@ -165,17 +163,16 @@ void case_set_id(case_t *spec, const case_t *defaults, const char *const *always
         text_list_add_format(&parts, "dtype=%s", spec->dtype);
     free(spec->id);
     spec->id = text_list_join(&parts, "/");
-    text_list_free(&parts);
 }
 
 static status_t check_setting(const case_t *spec, const char *part, error_t *err) {
-    char *name = mem_text_n(part, strcspn(part, "="));
+    AUTO_FREE char *name = mem_text_n(part, strcspn(part, "="));
     const value_t *value = find(spec->params, spec->n_params, name);
     if (value == NULL)
         value = find(spec->techniques, spec->n_techniques, name);
-    char *own = value != NULL                ? value_text(value)
-                : strcmp(name, "dtype") == 0 ? mem_text(spec->dtype)
-                                             : NULL;
+    AUTO_FREE char *own = value != NULL                ? value_text(value)
+                          : strcmp(name, "dtype") == 0 ? mem_text(spec->dtype)
+                                                       : NULL;
     const size_t length = strlen(name);
     const bool agrees = own != NULL && part[length] == '=' && strcmp(part + length + 1, own) == 0;
     if (!agrees)
@@ -183,8 +180,6 @@ static status_t check_setting(const case_t *spec, const char *part, error_t *err
                   "\"id\" is \"%.200s\": it says %.100s, but the case has %s%s%s", spec->id, part,
                   own != NULL ? name : "no such param or technique", own != NULL ? "=" : "",
                   own != NULL ? own : "");
-    free(own);
-    free(name);
     return agrees ? STATUS_OK : STATUS_USAGE;
 }
 
@@ -198,11 +193,10 @@ status_t case_check_id(const case_t *spec, error_t *err) {
                            spec->id, begin);
     free(begin);
     TRY(status);
-    text_list_t parts = text_split(spec->id + length, '/');
+    AUTO(text_list_free) text_list_t parts = text_split(spec->id + length, '/');
     for (size_t i = 0; i < parts.n && status == STATUS_OK; i++)
         if (parts.items[i][0] != '\0')
             status = check_setting(spec, parts.items[i], err);
-    text_list_free(&parts);
     return status;
 }
 

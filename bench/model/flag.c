@@ -137,9 +137,8 @@ static bool parse_sentence(const char *sentence, const char *text, flag_t *flag)
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 static bool has_text(const flag_t *flag, const char *text) {
-    char *own = flag_text(flag);
+    AUTO_FREE char *own = flag_text(flag);
     bool same = strcmp(own, text) == 0;
-    free(own);
     return same;
 }
 

@@ -160,30 +160,26 @@ const phase_t *result_whole_phase(const case_result_t *result) {
 static json_t *own_value(const case_result_t *result, const char *key) {
     if (result->results_json == NULL || strstr(result->results_json, key) == NULL)
         return NULL;
-    json_t *own = json_loads(result->results_json, 0, NULL);
+    json_auto_t *own = json_loads(result->results_json, 0, NULL);
     json_t *value = json_incref(json_object_get(own, key));
-    json_decref(own);
     return value;
 }
 
 double result_number(const case_result_t *result, const char *key) {
-    json_t *value = own_value(result, key);
+    json_auto_t *value = own_value(result, key);
     const double number = json_or_nan(value);
-    json_decref(value);
     return number;
 }
 
 char *result_string(const case_result_t *result, const char *key) {
-    json_t *value = own_value(result, key);
+    json_auto_t *value = own_value(result, key);
     char *text = json_is_string(value) ? mem_text(json_string_value(value)) : NULL;
-    json_decref(value);
     return text;
 }
 
 bool result_is_algorithmic(const case_result_t *result) {
-    json_t *value = own_value(result, "algorithmic");
+    json_auto_t *value = own_value(result, "algorithmic");
     bool algorithmic = json_is_true(value);
-    json_decref(value);
     return algorithmic;
 }
 
@@ -285,7 +281,7 @@ double draw_median(const draw_t *draw, const char *phase) {
 static summary_t summary_of(const double *samples, size_t n) {
     if (n == 0)
         return (summary_t){0, NAN, {NAN, NAN}, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    double *sorted = mem_alloc(n * sizeof *sorted);
+    AUTO_FREE double *sorted = mem_alloc(n * sizeof *sorted);
     memcpy(sorted, samples, n * sizeof *sorted);
     stats_sort(sorted, n);
     const summary_t summary = {
@@ -301,7 +297,6 @@ static summary_t summary_of(const double *samples, size_t n) {
         .max = sorted[n - 1],
         .mad = stats_mad(sorted, n),
     };
-    free(sorted);
     return summary;
 }
 
@@ -388,22 +383,20 @@ stats_pass_t phase_pass(const phase_t *phase, size_t pass) {
 }
 
 static double tick_of(const phase_t *phase) {
-    double *sorted = mem_alloc((phase->n_samples + 1) * sizeof *sorted);
+    AUTO_FREE double *sorted = mem_alloc((phase->n_samples + 1) * sizeof *sorted);
     memcpy(sorted, phase->samples, phase->n_samples * sizeof *sorted);
     stats_sort(sorted, phase->n_samples);
     const double tick = stats_tick(sorted, phase->n_samples);
-    free(sorted);
     return tick;
 }
 
 static bimodal_t bimodal_of_phase(const phase_t *phase, double tick) {
-    double *medians = mem_alloc((phase->n_rounds + 1) * sizeof *medians);
+    AUTO_FREE double *medians = mem_alloc((phase->n_rounds + 1) * sizeof *medians);
     for (size_t r = 0; r < phase->n_rounds; r++) {
         const size_t start = phase->round_starts[r];
         medians[r] = stats_median(phase->samples + start, phase->round_starts[r + 1] - start);
     }
     const bimodal_t found = bimodal_of(medians, phase->pass_starts, phase->n_passes, tick);
-    free(medians);
     return found;
 }
 
@@ -654,7 +647,7 @@ static void flag_phase(const case_result_t *result, const phase_t *phase, flag_l
 }
 
 static void flag_fresh(case_result_t *result) {
-    flag_list_t found = {0};
+    AUTO(flag_list_free) flag_list_t found = {0};
     for (size_t i = 0; i < result->n_phases; i++)
         if (is_compared(&result->phases[i]))
             flag_phase(result, &result->phases[i], &found);
@@ -663,7 +656,6 @@ static void flag_fresh(case_result_t *result) {
     for (size_t i = 0; i < found.n; i++)
         if (found.items[i].kind == FLAG_FRESH_INTERRUPTED && result->trust == TRUST_AUDITED)
             result->trust = TRUST_SELF_REPORTED;
-    flag_list_free(&found);
 }
 
 void implausible_find(case_result_t *result) {
@@ -672,9 +664,8 @@ void implausible_find(case_result_t *result) {
         const flag_t *flag = &result->flags.items[i];
         if (flag->kind != FLAG_OVER_LIMIT && flag->kind != FLAG_FRESH_SLOWER)
             continue;
-        char *text = flag_text(flag);
+        AUTO_FREE char *text = flag_text(flag);
         result->status = CASE_IMPLAUSIBLE;
         result->reason = mem_text(text + strlen("implausible: "));
-        free(text);
     }
 }

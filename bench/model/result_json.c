@@ -190,9 +190,8 @@ static json_t *phase_to_json(const phase_t *phase) {
 static json_t *flags_to_json(const flag_list_t *flags) {
     json_t *json = json_array();
     for (size_t i = 0; i < flags->n; i++) {
-        char *text = flag_text(&flags->items[i]);
+        AUTO_FREE char *text = flag_text(&flags->items[i]);
         json_array_append_new(json, json_text(text));
-        free(text);
     }
     return json;
 }
@@ -259,9 +258,8 @@ json_t *result_to_json(const case_result_t *result) {
                              (json_int_t)result->seed);
     if (result->n_draws > 0)
         json_object_set_new(json, "draws", draws_to_json(result));
-    json_t *spec = case_to_json(&result->spec);
+    json_auto_t *spec = case_to_json(&result->spec);
     json_object_update(json, spec);
-    json_decref(spec);
     json_t *once = json_object(), *phases = json_object();
     for (size_t i = 0; i < result->n_once; i++)
         json_object_set_new(once, result->once[i].name, number(result->once[i].ns));
@@ -326,11 +324,10 @@ static void get_texts(const json_t *object, const char *key, text_list_t *list) 
 }
 
 static void get_flags(const json_t *object, flag_list_t *flags) {
-    text_list_t texts = {0};
+    AUTO(text_list_free) text_list_t texts = {0};
     get_texts(object, "flags", &texts);
     for (size_t i = 0; i < texts.n; i++)
         flag_list_add_text(flags, texts.items[i]);
-    text_list_free(&texts);
 }
 
 static void get_check(const json_t *object, const char *key, check_t *check) {
@@ -512,9 +509,8 @@ static void get_details(const json_t *json, case_result_t *result) {
     const char *name;
     json_t *item;
     json_object_foreach(json_object_get(json, "once_ns"), name, item) {
-        char *shown = text_plain(name);
+        AUTO_FREE char *shown = text_plain(name);
         result_add_once(result, shown, json_number_value(item));
-        free(shown);
     }
     const json_t *r = json_object_get(json, "resources");
     result->resources = (resources_t){

@@ -16,16 +16,13 @@ static const char MARK[] = "drawn_from.json", RUN[] = "run", LINES[] = "lines";
 
 /* The run's folder, below the project's as seen from there; a text that is no path as it is. */
 static char *path_of(const char *root, const record_t *run) {
-    char *path = realpath(run->folder, NULL), *top = realpath(root, NULL);
+    AUTO_FREE char *path = realpath(run->folder, NULL), *top = realpath(root, NULL);
     const size_t length = top != NULL ? strlen(top) : 0;
-    char *shown = path == NULL ? mem_text(run->folder)
-                  : top != NULL && text_starts(path, top) && path[length] == '/'
-                      ? mem_text(path + length + 1)
-                      : mem_text(path);
+    AUTO_FREE char *shown = path == NULL ? mem_text(run->folder)
+                            : top != NULL && text_starts(path, top) && path[length] == '/'
+                                ? mem_text(path + length + 1)
+                                : mem_text(path);
     char *safe = text_utf8(shown);
-    free(shown);
-    free(path);
-    free(top);
     return safe;
 }
 
@@ -68,10 +65,9 @@ static char *usual_folder(const char *root, const char *out, const record_t *run
 
 /* A copy of a run has the same charts. */
 static bool is_of_another(const char *folder, const char *path, const record_t *run) {
-    json_t *mark = mark_of(folder);
+    json_auto_t *mark = mark_of(folder);
     const bool another =
         mark != NULL && !says(mark, RUN, path) && !says(mark, LINES, run->lines_digest);
-    json_decref(mark);
     return another;
 }
 
@@ -91,9 +87,8 @@ char *charts_folder(const char *root, const char *out, const record_t *run) {
 char *charts_other_run(const char *root, const record_t *run) {
     char *usual = usual_folder(root, NULL, run), *path = path_of(root, run), *other = NULL;
     if (is_of_another(usual, path, run)) {
-        json_t *mark = mark_of(usual);
+        json_auto_t *mark = mark_of(usual);
         other = mem_text(json_string_value(json_object_get(mark, RUN)));
-        json_decref(mark);
     }
     free(usual);
     free(path);
@@ -105,17 +100,14 @@ char *charts_other_run(const char *root, const record_t *run) {
 /* No chart is without its table. */
 static status_t remove_charts(const char *folder, error_t *err) {
     static const char *const ENDS[] = {"svg", "png", "dat"};
-    text_list_t tables = {0};
+    AUTO(text_list_free) text_list_t tables = {0};
     TRY(fs_list(folder, ".dat", &tables, err));
     for (size_t i = 0; i < tables.n; i++)
         for (size_t k = 0; k < sizeof ENDS / sizeof *ENDS; k++) {
-            char *stem = fs_stem(tables.items[i]),
-                 *file = mem_format("%s/%s.%s", folder, stem, ENDS[k]);
+            AUTO_FREE char *stem = fs_stem(tables.items[i]),
+                           *file = mem_format("%s/%s.%s", folder, stem, ENDS[k]);
             unlink(file); /* what remains has no digest, and the new mark is not written over it */
-            free(stem);
-            free(file);
         }
-    text_list_free(&tables);
     return STATUS_OK;
 }
 
@@ -125,23 +117,18 @@ status_t charts_sign(const char *root, const char *folder, const record_t *run, 
     json_decref(mark);
     if (older)
         TRY(remove_charts(folder, err));
-    char *run_path = path_of(root, run), *path = fs_join(folder, MARK);
+    AUTO_FREE char *run_path = path_of(root, run), *path = fs_join(folder, MARK);
     mark = json_pack("{s:s, s:s}", RUN, run_path, LINES, run->lines_digest);
-    char *text = json_dumps(mark, JSON_INDENT(2)), *line = mem_format("%s\n", text);
+    AUTO_FREE char *text = json_dumps(mark, JSON_INDENT(2)), *line = mem_format("%s\n", text);
     status_t status = fs_write_atomic(path, line, strlen(line), err);
     json_decref(mark);
-    free(text);
-    free(line);
-    free(path);
-    free(run_path);
     return status;
 }
 
 bool charts_have(const char *folder, const record_t *run, const char *file) {
     if (record_seal(run) != SEAL_NONE)
         return record_has_chart(run, folder, file);
-    json_t *mark = mark_of(folder);
+    json_auto_t *mark = mark_of(folder);
     const bool own = mark == NULL || says(mark, LINES, run->lines_digest);
-    json_decref(mark);
     return own;
 }

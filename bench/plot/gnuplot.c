@@ -18,9 +18,8 @@ status_t chart_find_gnuplot(char **path, error_t *err) {
     *path = fs_find_program("gnuplot");
     if (*path != NULL)
         return STATUS_OK;
-    char *install = package_install(&CHART_GNUPLOT);
+    AUTO_FREE char *install = package_install(&CHART_GNUPLOT);
     error_set(err, STATUS_USAGE, "gnuplot is not installed (it draws the charts): %s", install);
-    free(install);
     return STATUS_USAGE;
 }
 
@@ -31,9 +30,8 @@ status_t chart_formats(const char *text, text_list_t *formats, error_t *err) {
         const char *format = formats->items[i];
         if (strcmp(format, KNOWN[0]) == 0 || strcmp(format, KNOWN[1]) == 0)
             continue;
-        char *hint = text_hint(format, KNOWN, 2);
+        AUTO_FREE char *hint = text_hint(format, KNOWN, 2);
         error_set(err, STATUS_USAGE, "--format: found \"%s\", expected svg or png%s", format, hint);
-        free(hint);
         return STATUS_USAGE;
     }
     return STATUS_OK;
@@ -68,13 +66,11 @@ const char *chart_format(chart_t *chart, const char *format, ...) {
 void chart_numbers(chart_t *chart, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    char *text = mem_format_args(format, args);
+    AUTO_FREE char *text = mem_format_args(format, args);
     va_end(args);
-    text_list_t numbers = text_split(text, ' ');
+    AUTO(text_list_free) text_list_t numbers = text_split(text, ' ');
     for (size_t i = 0; i < numbers.n; i++)
         text_list_add(&chart->numbers, numbers.items[i]);
-    text_list_free(&numbers);
-    free(text);
 }
 
 /* Frees the words. */

@@ -141,7 +141,7 @@ static double limit_at(const plot_data_t *data, const char *label, int64_t size,
 
 void lines_add_limits(lines_t *lines, const plot_data_t *data, const char *label, chart_t *chart) {
     double *limits_ns = mem_zeroed(data->n_sizes, sizeof *limits_ns);
-    text_list_t bounds = {0};
+    AUTO(text_list_free) text_list_t bounds = {0};
     for (size_t i = 0; i < data->n_sizes; i++)
         limits_ns[i] = limit_at(data, label, data->sizes[i], &bounds);
     const char *names = arena_keep(&chart->texts, text_list_join(&bounds, ", "));
@@ -149,7 +149,6 @@ void lines_add_limits(lines_t *lines, const plot_data_t *data, const char *label
         lines, data, limits_ns,
         chart_format(chart, bounds.n > 0 ? "hardware limit (%s)" : "hardware limit%s", names),
         STYLE_LIMIT);
-    text_list_free(&bounds);
 }
 
 /* ---- bounds of a training -------------------------------------------------------------------- */

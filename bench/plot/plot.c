@@ -104,7 +104,7 @@ static bool section_allows(const workload_section_t *section, const char *chart,
 static text_list_t requested_families(const record_t *run, const workload_t *workload) {
     text_list_t families = {0};
     for (size_t i = 0; i < run->n_sweeps; i++) {
-        json_t *sweep = json_loads(run->sweeps[i].text, 0, NULL);
+        json_auto_t *sweep = json_loads(run->sweeps[i].text, 0, NULL);
         const char *of = json_string_value(json_object_get(sweep, "workload"));
         const json_t *names = json_object_get(sweep, "charts");
         bool matches = of == NULL || strcmp(of, workload->name) == 0;
@@ -114,7 +114,6 @@ static text_list_t requested_families(const record_t *run, const workload_t *wor
             if (name != NULL)
                 text_list_add(&families, name);
         }
-        json_decref(sweep);
         if (matches && requests_all) {
             text_list_free(&families);
             break;
@@ -152,7 +151,6 @@ typedef struct plotter {
     const plot_options_t *options;
     text_list_t formats;
     const char *gnuplot, *scripts;
-    const char *charts_above; /* a run's charts are in a folder of this one */
     chart_list_t *charts;
     arena_t texts;
 } plotter_t;
@@ -235,10 +233,9 @@ static status_t check_case(const plot_options_t *options, const record_t *run, e
         return STATUS_OK;
     const case_result_t *result = record_find(run, options->case_id);
     if (result == NULL) {
-        char *hint = record_hint(run, options->case_id);
+        AUTO_FREE char *hint = record_hint(run, options->case_id);
         error_set(err, STATUS_USAGE, "%s: no case has the id %s%s", run->name, options->case_id,
                   hint);
-        free(hint);
         return STATUS_USAGE;
     }
     return options->phase == NULL || result_phase(result, options->phase) != NULL
@@ -380,30 +377,26 @@ static status_t draw_all(const chart_set_t *set, error_t *err) {
     for (size_t w = 0; (workload = workload_at(w)) != NULL && status == STATUS_OK; w++) {
         if (workload->size_param == NULL)
             continue;
-        workload_section_t section = section_of(set->source, workload);
+        AUTO(section_free) workload_section_t section = section_of(set->source, workload);
         status = draw_phases(set, &section, err);
         for (size_t i = 0; i < N_CHARTS && status == STATUS_OK; i++)
             status = draw_chart(set, &section, &CHARTS[i], err);
-        section_free(&section);
     }
     return status;
 }
 
 /* Where a report of the run looks for its charts: there they are what run.json has digests of. */
 static bool is_of_reports(const chart_set_t *set) {
-    char *folder = charts_folder(set->plotter->options->root, NULL, &set->source->run),
-         *there = realpath(folder, NULL), *here = realpath(set->folder, NULL);
+    AUTO_FREE char *folder = charts_folder(set->plotter->options->root, NULL, &set->source->run),
+                   *there = realpath(folder, NULL), *here = realpath(set->folder, NULL);
     const bool same = there != NULL && here != NULL && strcmp(there, here) == 0;
-    free(folder);
-    free(there);
-    free(here);
     return same;
 }
 
 /* Of those from number `first` on. They are drawn, whether or not the run's folder may be written. */
 static void note_digests(const chart_set_t *set, size_t first) {
     chart_list_t *charts = set->plotter->charts;
-    text_list_t names = {0};
+    AUTO(text_list_free) text_list_t names = {0};
     error_t why = ERROR_INIT;
     for (size_t i = first; i < charts->n; i++)
         text_list_add_new(&names, charts->items[i].name);
@@ -411,7 +404,6 @@ static void note_digests(const chart_set_t *set, size_t first) {
         record_note_charts(set->source->run.folder, set->folder, &names, &why) != STATUS_OK)
         text_list_add_format(&charts->skipped, "%sdigests of the charts: %s", set->prefix,
                              why.text);
-    text_list_free(&names);
 }
 
 /* Draw one set of charts into the requested folder, into a subfolder of it if there are several
@@ -495,9 +487,6 @@ status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_
         status = chart_find_gnuplot(&gnuplot, err);
     plotter.gnuplot = arena_keep(&plotter.texts, gnuplot);
     plotter.scripts = arena_keep(&plotter.texts, fs_join(options->root, "plots"));
-    char *project = folders_project(options->root);
-    plotter.charts_above = arena_keep(&plotter.texts, fs_join(project, "plots"));
-    free(project);
     if (status == STATUS_OK)
         status = draw_inputs(&plotter, err);
     text_list_free(&plotter.formats);

@@ -38,7 +38,7 @@ static void name_series(plot_data_t *data, series_t *series, const case_t *spec)
 static void add_to_series(plot_data_t *data, const case_result_t *result) {
     char label[32];
     const case_t *spec = &result->spec;
-    text_list_t changed = changed_techniques(spec);
+    AUTO(text_list_free) text_list_t changed = changed_techniques(spec);
     const char *engine = arena_format(&data->texts, "%s", case_engine_label(spec, label));
     const char *techniques = arena_keep(&data->texts, text_list_join(&changed, "/"));
     const char *key = arena_format(&data->texts, "%s/%s%s%s", engine, spec->variant,
@@ -52,7 +52,6 @@ static void add_to_series(plot_data_t *data, const case_result_t *result) {
             .key = key, .label = engine, .variant = spec->variant, .is_default = changed.n == 0};
         name_series(data, &data->series[i], spec);
     }
-    text_list_free(&changed);
     series_t *series = &data->series[i];
     series->algorithmic = series->algorithmic || result_is_algorithmic(result);
     series->self_reported = series->self_reported || result->trust == TRUST_SELF_REPORTED;

@@ -12,19 +12,17 @@
 #include <string.h>
 
 static char *shape_of(const case_t *spec, const workload_t *workload) {
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     text_list_add(&parts, spec->workload);
     for (size_t i = 0; i < spec->n_params; i++) {
         const char *name = spec->params[i].name;
         if (strcmp(name, workload->size_param) == 0)
             continue;
-        char *value = value_text(&spec->params[i].value);
+        AUTO_FREE char *value = value_text(&spec->params[i].value);
         text_list_add_format(&parts, "%s %s", name, value);
-        free(value);
     }
     text_list_add(&parts, spec->dtype);
     char *shape = text_list_join(&parts, ", ");
-    text_list_free(&parts);
     return shape;
 }
 
@@ -83,9 +81,8 @@ static void add_to_group(shape_groups_t *groups, const case_result_t *result) {
 static bool any_synthetic(const case_result_t *const *cases, size_t n) {
     bool any = false;
     for (size_t i = 0; i < n && !any; i++) {
-        char *dataset = result_string(cases[i], "dataset");
+        AUTO_FREE char *dataset = result_string(cases[i], "dataset");
         any = dataset != NULL && strcmp(dataset, "synthetic") == 0;
-        free(dataset);
     }
     return any;
 }
@@ -149,20 +146,18 @@ char *plot_setting(const plot_data_t *data, const plot_data_t *first) {
     if (is_timed_by_operation(data))
         return mem_text("");
     const case_t *own = &data->series[0].cases[0]->spec, *other = &first->series[0].cases[0]->spec;
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     for (size_t i = 0; i < own->n_params; i++) {
         const char *name = own->params[i].name;
         const value_t *before = case_param(other, name);
-        char *value = value_text(&own->params[i].value);
+        AUTO_FREE char *value = value_text(&own->params[i].value);
         if (strcmp(name, data->workload->size_param) != 0 && strcmp(name, "seed") != 0 &&
             (before == NULL || !value_equal(before, &own->params[i].value)))
             text_list_add_format(&parts, "%s_%s", name, value);
-        free(value);
     }
     if (strcmp(own->dtype, other->dtype) != 0)
         text_list_add(&parts, own->dtype);
     char *setting = parts.n > 0 ? text_list_join(&parts, "_") : mem_text("");
-    text_list_free(&parts);
     for (char *c = setting; *c != '\0'; c++)
         *c = isalnum((unsigned char)*c) ? *c : '_'; /* of a file's name */
     return setting;
@@ -179,7 +174,7 @@ static const char *fact(const record_t *run, const char *key) {
 static char *footer_of(const record_t *run) {
     const char *gpu = fact(run, "gpu.name"), *driver = fact(run, "gpu.driver");
     const char *cpu = fact(run, "host.cpu");
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     if (gpu != NULL && driver != NULL)
         text_list_add_format(&parts, "%s, driver %s", gpu, driver);
     else if (gpu != NULL)
@@ -192,7 +187,6 @@ static char *footer_of(const record_t *run) {
         text_list_add_format(&parts, "%.10s", run->started);
     text_list_add_format(&parts, "run %s", run->name);
     char *footer = text_list_join(&parts, "  ·  ");
-    text_list_free(&parts);
     return footer;
 }
 
@@ -228,7 +222,7 @@ status_t plot_source_add_boot(plot_source_t *source, const char *folder, error_t
 /* As which their charts are known: by the files' names, places and contents. A file that cannot be read is refused
  * elsewhere. */
 static void note_files(record_t *run, const char *const *paths, size_t n) {
-    text_list_t stems = {0}, places = {0};
+    AUTO(text_list_free) text_list_t stems = {0}, places = {0};
     hash_t *contents = hash_new();
     for (size_t i = 0; i < n; i++) {
         char *data, *stem = fs_stem(paths[i]), *place = realpath(paths[i], NULL);
@@ -246,8 +240,6 @@ static void note_files(record_t *run, const char *const *paths, size_t n) {
     run->name = text_list_join(&stems, "+");
     run->folder = text_list_join(&places, ", ");
     hash_finish(contents, run->lines_digest);
-    text_list_free(&stems);
-    text_list_free(&places);
 }
 
 status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_source_t *source,

@@ -1,6 +1,7 @@
 #include "plot/styles.h"
 
 #include "analysis/contenders.h"
+#include "base/memory.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -77,7 +78,7 @@ static int colour_of(const record_t *run, const char *engine) {
 
 /* Variants in the order of their names in the whole run. */
 static int style_of_rival(const record_t *run, const case_t *spec, const char *label) {
-    text_list_t before = {0};
+    AUTO(text_list_free) text_list_t before = {0};
     char other_label[32];
     for (size_t i = 0; i < run->n_cases; i++) {
         const case_t *other = &run->cases[i].spec;
@@ -87,7 +88,6 @@ static int style_of_rival(const record_t *run, const case_t *spec, const char *l
             text_list_add_new(&before, other->variant);
     }
     const int place = (int)(before.n % N_OF_COLOUR);
-    text_list_free(&before);
     return FIRST_OF_RIVALS + N_OF_COLOUR * (2 * colour_of(run, spec->engine) + is_on_cpu(spec)) +
            place;
 }

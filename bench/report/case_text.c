@@ -60,9 +60,8 @@ static void print_phases(FILE *out, const case_result_t *result) {
     table_print(&table, "", out);
     for (size_t i = 0; i < result->n_phases; i++)
         if (result->phases[i].bimodal.found) {
-            char *values = bimodal_text(&result->phases[i].bimodal);
+            AUTO_FREE char *values = bimodal_text(&result->phases[i].bimodal);
             fprintf(out, "  two values   %s: %s\n", result->phases[i].name, values);
-            free(values);
         }
 }
 
@@ -145,9 +144,8 @@ void case_text_print(FILE *out, const case_result_t *result) {
     if (result_has_times(result))
         print_stops(out, result);
     for (size_t i = 0; i < result->flags.n; i++) {
-        char *text = flag_text(&result->flags.items[i]);
+        AUTO_FREE char *text = flag_text(&result->flags.items[i]);
         fprintf(out, "  warning      %s\n", text);
-        free(text);
     }
     fputc('\n', out);
 }

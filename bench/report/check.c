@@ -13,7 +13,7 @@
 
 /* The words of a line as print_command() quotes them; false if a quote stays open. */
 static bool words_of(const char *line, const char *end, text_list_t *words) {
-    char *word = mem_zeroed((size_t)(end - line) + 1, 1);
+    AUTO_FREE char *word = mem_zeroed((size_t)(end - line) + 1, 1);
     bool quoted = false, closed = true;
     while (line < end) {
         size_t n = 0;
@@ -29,7 +29,6 @@ static bool words_of(const char *line, const char *end, text_list_t *words) {
         text_list_add(words, word);
         line += line < end;
     }
-    free(word);
     return closed;
 }
 
@@ -105,11 +104,10 @@ static status_t compare_file(const report_file_t *file, error_t *err) {
 }
 
 static status_t refuse_edits(const text_list_t *edits, error_t *err) {
-    char *list = text_list_join(edits, "\n  ");
+    AUTO_FREE char *list = text_list_join(edits, "\n  ");
     if (edits->n > 0)
         error_set(err, STATUS_FAILED,
                   "files of runs are not those that the runs were closed with:\n  %s", list);
-    free(list);
     return edits->n > 0 ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -118,8 +116,8 @@ status_t report_check(const char *path, const char *root, report_check_t *found,
     char *text;
     size_t size;
     const char *program = NULL;
-    text_list_t words = {0};
-    report_files_t files = {0};
+    AUTO(text_list_free) text_list_t words = {0};
+    AUTO(report_files_free) report_files_t files = {0};
     TRY(fs_read(path, &text, &size, err));
     status_t status = STATUS_OK;
     if (!text_starts(text, REPORT_TITLE))
@@ -146,8 +144,6 @@ status_t report_check(const char *path, const char *root, report_check_t *found,
     for (size_t i = 0; i < files.n && status == STATUS_OK; i++)
         status = compare_file(&files.items[i], err);
     *found = (report_check_t){files.n, files.n_runs, files.n_unsealed};
-    report_files_free(&files);
-    text_list_free(&words);
     free(text);
     return status;
 }

@@ -94,7 +94,7 @@ static const char *subject_of(const report_t *report, const char *key) {
 /* A line for each subject, in the order of its first fact. */
 static void print_facts(const report_t *report, const record_t *run) {
     const environment_t *env = &run->environment;
-    text_list_t subjects = {0};
+    AUTO(text_list_free) text_list_t subjects = {0};
     for (size_t i = 0; i < env->n; i++)
         text_list_add_new(&subjects, subject_of(report, env->facts[i].key));
     for (size_t s = 0; s < subjects.n; s++) {
@@ -110,7 +110,6 @@ static void print_facts(const report_t *report, const record_t *run) {
         if (list != NULL)
             print(report, "- %s: %s\n", report_safe(report, subjects.items[s]), list);
     }
-    text_list_free(&subjects);
 }
 
 static void print_clocks(const report_t *report) {
@@ -335,7 +334,7 @@ static void add_workload(const record_t *run, const case_t *spec, text_list_t *w
 
 /* An id has what is not the default. */
 char *command_of_case(const char *program, const record_t *run, const case_t *spec) {
-    text_list_t words = {0}, parts = text_split(spec->id, '/');
+    AUTO(text_list_free) text_list_t words = {0}, parts = text_split(spec->id, '/');
     text_list_add(&words, program);
     add_workload(run, spec, &words);
     text_list_add(&words, "--engine");
@@ -347,8 +346,6 @@ char *command_of_case(const char *program, const record_t *run, const case_t *sp
     for (size_t i = 3; i < parts.n; i++)
         add_word(&words, mem_format("--set=%s", parts.items[i]));
     char *command = text_list_join(&words, " ");
-    text_list_free(&words);
-    text_list_free(&parts);
     return command;
 }
 
@@ -357,11 +354,10 @@ char *command_of_case(const char *program, const record_t *run, const case_t *sp
 void print_command(const report_t *report, char *const *arguments, size_t n) {
     print(report, "   ");
     for (size_t i = 0; i < n; i++) {
-        char *word = text_shell(arguments[i]);
+        AUTO_FREE char *word = text_shell(arguments[i]);
         for (char *c = word; (c = strpbrk(c, "\r\n")) != NULL;)
             *c = ' ';
         print(report, " %s", word);
-        free(word);
     }
     print(report, "\n");
 }
@@ -371,13 +367,12 @@ static const char *sweep_names(const report_t *report) {
     for (size_t i = 0; i < report->run->n_sweeps; i++) {
         const sweep_text_t *sweep = &report->run->sweeps[i];
         const char *path = report_code(report, sweep->path);
-        json_t *json = json_loads(sweep->text, 0, NULL);
+        json_auto_t *json = json_loads(sweep->text, 0, NULL);
         const char *name = json_string_value(json_object_get(json, "name"));
         if (name != NULL)
             text_list_add_format(&names, "%s (%s)", report_safe(report, name), path);
         else
             text_list_add(&names, path);
-        json_decref(json);
     }
     return report_join(report, &names, ", ");
 }

@@ -240,7 +240,7 @@ const char *headline_setting(const report_t *report, const headline_row_t *row) 
     const case_t *spec = &comparison_set_next(row->set, NULL, ANYONE, EVERY_SIZE)->spec;
     const workload_t *workload = workload_find(spec->workload);
     text_list_t parts = {0};
-    case_t defaults = {0};
+    AUTO(case_free) case_t defaults = {0};
     if (workload != NULL)
         defaults = workload_defaults(workload);
     for (size_t i = 0; i < spec->n_params; i++) {
@@ -253,7 +253,6 @@ const char *headline_setting(const report_t *report, const headline_row_t *row) 
                              report_keep(report, value_text(&spec->params[i].value)));
     }
     text_list_add(&parts, spec->dtype);
-    case_free(&defaults);
     return report_join(report, &parts, ", ");
 }
 

@@ -92,7 +92,7 @@ static text_list_t parts_of(const char *path) {
     char here[4096] = "";
     if (path[0] != '/' && realpath(".", here) == NULL)
         here[0] = '\0';
-    char *whole = mem_format("%s/%s", here, path);
+    AUTO_FREE char *whole = mem_format("%s/%s", here, path);
     text_list_t split = text_split(whole, '/'), parts = {0};
     for (size_t i = 0; i < split.n; i++) {
         const char *part = split.items[i];
@@ -102,12 +102,11 @@ static text_list_t parts_of(const char *path) {
             text_list_add(&parts, part);
     }
     text_list_free(&split);
-    free(whole);
     return parts;
 }
 
 char *report_link(const report_t *report, const char *path) {
-    text_list_t from = parts_of(report->folder), to = parts_of(path);
+    AUTO(text_list_free) text_list_t from = parts_of(report->folder), to = parts_of(path);
     size_t shared = 0;
     while (shared < from.n && shared < to.n && strcmp(from.items[shared], to.items[shared]) == 0)
         shared++;
@@ -123,8 +122,6 @@ char *report_link(const report_t *report, const char *path) {
         fputs(i + 1 < to.n ? "/" : "", out);
     }
     fclose(out);
-    text_list_free(&from);
-    text_list_free(&to);
     return link;
 }
 

@@ -217,12 +217,10 @@ static void join_as_html(const report_options_t *options, const shown_list_t *ru
 }
 
 static void note_run(const record_t *run, const char *root, report_files_t *files) {
-    char *charts = charts_folder(root, NULL, run);
-    text_list_t edits = record_edits(run, charts);
+    AUTO_FREE char *charts = charts_folder(root, NULL, run);
+    AUTO(text_list_free) text_list_t edits = record_edits(run, charts);
     for (size_t i = 0; i < edits.n; i++)
         text_list_add(&files->edits, edits.items[i]);
-    text_list_free(&edits);
-    free(charts);
     files->n_runs++;
     files->n_unsealed += record_seal(run) == SEAL_NONE;
 }
@@ -347,11 +345,9 @@ static headline_part_t *saved_parts(const report_t *report, const shown_list_t *
 
 static void print_headline(const report_t *report, const shown_list_t *runs) {
     size_t n;
-    headline_part_t *parts = saved_parts(report, runs, &n);
-    headline_t headline = headline_select(parts, n, HEADLINE_ROWS);
+    AUTO_FREE headline_part_t *parts = saved_parts(report, runs, &n);
+    AUTO(headline_free) headline_t headline = headline_select(parts, n, HEADLINE_ROWS);
     print(report, "%s", report_keep(report, headline_text(&headline)));
-    headline_free(&headline);
-    free(parts);
 }
 
 static void print_workloads(const report_t *report, const shown_run_t *shown) {
@@ -359,7 +355,7 @@ static void print_workloads(const report_t *report, const shown_run_t *shown) {
         const headline_part_t part = shown_headline_part(&shown->parts[p]);
         if (shown->parts[p].n_cases == 0)
             continue;
-        headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);
+        AUTO(headline_free) headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);
         print(report, "%s%s", n++ > 0 ? "\n" : "", report_keep(report, headline_text(&headline)));
         if (headline.n_omitted > 0)
             print(report, "\n`bench report` has %zu more sizes.\n", headline.n_omitted);
@@ -369,28 +365,25 @@ static void print_workloads(const report_t *report, const shown_run_t *shown) {
             print(report, "%s: nothing to compare (%s)\n", shown->parts[p].workload,
                   statuses != NULL ? statuses : "no case applies");
         }
-        headline_free(&headline);
     }
 }
 
 static void print_lines(const report_t *report, const shown_run_t *shown) {
     for (size_t p = 0; p < shown->n_parts; p++) {
         const headline_part_t part = shown_headline_part(&shown->parts[p]);
-        headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);
+        AUTO(headline_free) headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);
         headline_lines(report, &headline);
-        headline_free(&headline);
     }
 }
 
 typedef void print_shown_t(const report_t *report, const shown_run_t *shown);
 
 static char *text_of(const record_t *run, const char *workload, print_shown_t *print_shown) {
-    shown_run_t shown = {.whole = *run};
+    AUTO(shown_free_parts) shown_run_t shown = {.whole = *run};
     page_t page;
     page_open(&page);
     shown_select(&shown, workload);
     print_shown(&page.report, &shown);
-    shown_free_parts(&shown);
     return page_close(&page);
 }
 
@@ -428,12 +421,11 @@ status_t report_picture(const report_options_t *options, error_t *err) {
     top_t top = {.runs = &runs};
     top_part_t *parts = top_parts_of(&page.report, options, &runs, &top.n_parts);
     top.parts = parts;
-    char *svg = top_picture(&page.report, &top, NULL);
+    AUTO_FREE char *svg = top_picture(&page.report, &top, NULL);
     const status_t status =
         svg == NULL ? error_set(err, STATUS_USAGE, "%s: the runs have no speed-up to draw",
                                 options->picture)
                     : output_write_file(options->picture, svg, strlen(svg), err);
-    free(svg);
     free(parts);
     free(page_close(&page));
     shown_list_free(&runs);

@@ -95,7 +95,7 @@ static size_t count_compared(const record_t *run) {
 
 /* Has the run only cases of other ones, of which one has more? */
 static bool is_part(const record_t *runs, size_t n, const record_t *run) {
-    bool *shared = mem_zeroed(run->n_cases + 1, sizeof *shared);
+    AUTO_FREE bool *shared = mem_zeroed(run->n_cases + 1, sizeof *shared);
     bool all = false;
     for (size_t i = 0; i < n; i++) {
         const size_t n_shared = &runs[i] != run ? boots_shared_cases(&runs[i], run, shared) : 0;
@@ -103,7 +103,6 @@ static bool is_part(const record_t *runs, size_t n, const record_t *run) {
     }
     for (size_t c = 0; c < run->n_cases && all; c++)
         all = shared[c] || is_calibration(&run->cases[c].spec);
-    free(shared);
     return all;
 }
 
@@ -136,7 +135,7 @@ static status_t add_part(shown_list_t *list, const record_t *run, error_t *err) 
 
 /* The runs are taken over, whatever happens. */
 static status_t add_runs(shown_list_t *list, record_t *runs, size_t n, error_t *err) {
-    bool *parts = mem_zeroed(n, sizeof *parts);
+    AUTO_FREE bool *parts = mem_zeroed(n, sizeof *parts);
     status_t status = STATUS_OK;
     for (size_t i = 0; i < n; i++)
         parts[i] = is_part(runs, n, &runs[i]);
@@ -150,7 +149,6 @@ static status_t add_runs(shown_list_t *list, record_t *runs, size_t n, error_t *
             status = add_part(list, &runs[i], err);
         else if (parts[i])
             record_free(&runs[i]);
-    free(parts);
     return status;
 }
 

@@ -374,9 +374,8 @@ static bool is_at_key_size(const comparison_set_t *set, const case_result_t *res
 static bool shows_parts(const comparison_set_t *set, const case_result_t *result) {
     if (set_is_by_operation(set))
         return !is_not_applicable(result) && (!result_has_times(result) || has_parts(result));
-    text_list_t changed = changed_techniques(&result->spec);
+    AUTO(text_list_free) text_list_t changed = changed_techniques(&result->spec);
     const bool is_default = changed.n == 0;
-    text_list_free(&changed);
     return is_default && has_parts(result) && is_at_key_size(set, result);
 }
 

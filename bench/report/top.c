@@ -31,24 +31,22 @@ static headline_t leads_of(const top_t *top) {
     enum { MOST = 40 };
     headline_t all = {0};
     for (size_t p = 0; p < top->n_parts; p++) {
-        headline_t leads = headline_leads(&top->parts[p].headline);
+        AUTO(headline_free) headline_t leads = headline_leads(&top->parts[p].headline);
         all.rows = mem_resize(all.rows, all.n + leads.n + 1, sizeof *all.rows);
         for (size_t i = 0; i < leads.n && all.n < MOST; i++) {
             all.rows[all.n] = leads.rows[i];
             all.rows[all.n++].part = &top->parts[p].headline;
         }
-        headline_free(&leads);
     }
     return all;
 }
 
 char *top_picture(const report_t *report, const top_t *top, const char *const *anchors) {
-    headline_t leads = leads_of(top);
+    AUTO(headline_free) headline_t leads = leads_of(top);
     const char **hrefs = report_array(report, leads.n, sizeof *hrefs);
     for (size_t i = 0; i < leads.n && anchors != NULL; i++)
         hrefs[i] = anchors[part_of(top, leads.rows[i].part) - top->parts];
     char *svg = picture_svg(report, &leads, anchors != NULL ? hrefs : NULL);
-    headline_free(&leads);
     return svg;
 }
 
@@ -115,13 +113,13 @@ static void add_row(const report_t *page, const top_t *top, rows_t *rows,
 static void print_table(const report_t *report, const top_t *top) {
     column_t columns[] = {{"workload", 'l'}, {"size", 'l'},  {"speed-up", 'r'},
                           {"ours", 'r'},     {"rival", 'r'}, {"limit", 'r'}};
-    headline_part_t *parts = mem_zeroed(top->n_parts + 1, sizeof *parts);
+    AUTO_FREE headline_part_t *parts = mem_zeroed(top->n_parts + 1, sizeof *parts);
     passes_t passes = {0};
     for (size_t i = 0; i < top->n_parts; i++) {
         parts[i] = top->parts[i].headline;
         passes = passes_join(passes, passes_of(parts[i].run));
     }
-    headline_t headline = headline_select(parts, top->n_parts, TOP_ROWS);
+    AUTO(headline_free) headline_t headline = headline_select(parts, top->n_parts, TOP_ROWS);
     rows_t rows = {.n_columns = sizeof columns / sizeof *columns};
     for (size_t i = 0; i < headline.n; i++)
         add_row(report, top, &rows, &headline.rows[i]);
@@ -131,8 +129,6 @@ static void print_table(const report_t *report, const top_t *top) {
                          "has the lower time. *Limit*: how near ours comes to what the "
                          "hardware allows. %s",
                          passes_note(report, passes)));
-    headline_free(&headline);
-    free(parts);
 }
 
 /* ---- where we do not win --------------------------------------------------------------------- */
@@ -433,7 +429,7 @@ static void print_machine(const report_t *report, machine_t *machine) {
 }
 
 static void section_machines(const report_t *report, const top_t *top) {
-    machine_t *machines = mem_zeroed(top->runs->n, sizeof *machines);
+    AUTO_FREE machine_t *machines = mem_zeroed(top->runs->n, sizeof *machines);
     size_t n = 0;
     for (size_t r = 0; r < top->runs->n; r++) {
         const shown_run_t *shown = &top->runs->items[r];
@@ -455,7 +451,6 @@ static void section_machines(const report_t *report, const top_t *top) {
           "95 %% over passes; each side by its fastest case; every output checked before and after "
           "timing (%s).\n\n",
           doc_link(report, "docs/measuring.md", "", "docs/measuring.md"));
-    free(machines);
 }
 
 /* ---- the commands ---------------------------------------------------------------------------- */
@@ -477,10 +472,9 @@ static void section_commands(const report_t *report, const top_t *top) {
         "a GPU:\n\n",
         machine);
     for (size_t r = 0; r < top->runs->n; r++) {
-        text_list_t again = command_again(report->program, &runs[r].whole);
+        AUTO(text_list_free) text_list_t again = command_again(report->program, &runs[r].whole);
         if (again.n > 0 && strcmp(shown_machine(report, &runs[r].whole), machine) == 0)
             print_command(report, again.items, again.n);
-        text_list_free(&again);
     }
     print_command(report, top->command, top->n_command);
     print(report, "\nRaw samples of every case, with its checks: %s.\n\n",

@@ -272,9 +272,8 @@ static void print_edits(const report_t *report) {
               "edits cannot be told.\n");
     if (report->root == NULL || run->name == NULL)
         return;
-    char *charts = charts_folder(report->root, NULL, run);
+    AUTO_FREE char *charts = charts_folder(report->root, NULL, run);
     text_list_t edits = record_edits(run, charts);
-    free(charts);
     if (edits.n > 0)
         print(report, "- **Files are not those that the run was closed with:** %s.\n",
               first_codes(report, &edits));
@@ -289,9 +288,8 @@ static const char *workload_of(const record_t *run) {
 
 /* Of a variant that the sweep does not name: "*" is what the folder has today. */
 static bool is_of_today(const record_t *run, const char *text, const case_t *spec) {
-    char *name = mem_format("\"%s\"", spec->variant);
+    AUTO_FREE char *name = mem_format("\"%s\"", spec->variant);
     bool known = strstr(text, name) != NULL;
-    free(name);
     for (size_t i = 0; i < run->n_cases && !known; i++)
         known = strcmp(run->cases[i].spec.variant, spec->variant) == 0 &&
                 strcmp(run->cases[i].spec.engine, spec->engine) == 0 &&

@@ -70,7 +70,8 @@ static charts_t charts_of(const report_t *report, const char *workload) {
 static void print_left_out(const report_t *report, const charts_t *charts) {
     const record_t *run = report->whole;
     const char *draw = report_text(report, "%s plot %s", report->program, run->folder);
-    char *other = fs_is_folder(charts->folder) ? NULL : charts_other_run(report->root, run);
+    AUTO_FREE char *other =
+        fs_is_folder(charts->folder) ? NULL : charts_other_run(report->root, run);
     if (charts->n_left_out > 0)
         print(report,
               "Left out: charts in `plots/` that were not drawn from this run as it is (%zu). %s "
@@ -80,7 +81,6 @@ static void print_left_out(const report_t *report, const charts_t *charts) {
         print(report,
               "Left out: the charts of its name in `plots/`, drawn from %s. %s draws its own.\n\n",
               report_code(report, other), report_code(report, draw));
-    free(other);
 }
 
 /* Those that come first on a page, or all others. */
@@ -126,7 +126,7 @@ void workload_page(report_t *report, const shown_run_t *shown, const shown_part_
     report->run = &part->steady;
     report->whole = &shown->whole;
     report->boots = &part->boots;
-    views_t views = views_of(report, &part->sets);
+    AUTO(views_free) views_t views = views_of(report, &part->sets);
     print_title(report, part);
     charts_t charts = charts_of(report, part->workload);
     print_charts(report, &charts, part->workload, true);
@@ -147,5 +147,4 @@ void workload_page(report_t *report, const shown_run_t *shown, const shown_part_
     section_environment(report);
     section_device(report);
     section_reproduce(report);
-    views_free(&views);
 }

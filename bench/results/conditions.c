@@ -329,10 +329,8 @@ static const char *dataset_or(const char *reported, const char *other) {
 }
 
 static char *other_dataset(const asked_t *asked) {
-    char *a = result_string(asked->a, "dataset"), *b = result_string(asked->b, "dataset");
+    AUTO_FREE char *a = result_string(asked->a, "dataset"), *b = result_string(asked->b, "dataset");
     char *differs = not_the_same(asked, "data set", dataset_or(a, b), dataset_or(b, a));
-    free(a);
-    free(b);
     return differs;
 }
 
@@ -343,10 +341,9 @@ static char *other_clock(const asked_t *asked) {
         const phase_t *a = result_phase(asked->a, name), *b = result_phase(asked->b, name);
         if (a == NULL || b == NULL)
             continue;
-        char *what = mem_format("clock of %s", name);
+        AUTO_FREE char *what = mem_format("clock of %s", name);
         differs =
             not_the_same(asked, what, clock_domain_name(a->clock), clock_domain_name(b->clock));
-        free(what);
     }
     return differs;
 }
@@ -370,11 +367,10 @@ static char *first_obstacle(const asked_t *asked, const text_list_t *allow) {
         const struct case_rule *rule = &RULES[i];
         const bool is_asked = (asked->b != NULL || rule->alone) &&
                               (allow == NULL || !text_list_has(allow, rule->allow));
-        char *why = is_asked ? rule->obstacle(asked) : NULL;
+        AUTO_FREE char *why = is_asked ? rule->obstacle(asked) : NULL;
         if (why == NULL)
             continue;
         char *text = mem_format("%s (--allow %s)", why, rule->allow);
-        free(why);
         return text;
     }
     return NULL;

@@ -15,14 +15,13 @@
 static bool is_own_file(const char *path) {
     static const char *const OWN[] = {HEADER, JOURNAL, JOURNAL_GZIP, "timings.csv"};
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    char *folder = slash != NULL ? mem_text_n(path, (size_t)(slash - path + 1)) : mem_text("./");
-    char *header = mem_format("%s" HEADER, folder);
+    AUTO_FREE char *folder =
+        slash != NULL ? mem_text_n(path, (size_t)(slash - path + 1)) : mem_text("./");
+    AUTO_FREE char *header = mem_format("%s" HEADER, folder);
     bool is_own = false;
     for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
         is_own = is_own || strcmp(name, OWN[i]) == 0;
     is_own = is_own && fs_exists(header);
-    free(header);
-    free(folder);
     return is_own;
 }
 
@@ -141,11 +140,10 @@ static text_list_t charts_in(const char *charts) {
     text_list_t names = {0};
     error_t none = ERROR_INIT; /* an unreadable folder has no charts */
     for (size_t i = 0; i < N_ENDS && fs_is_folder(charts); i++) {
-        text_list_t found = {0};
+        AUTO(text_list_free) text_list_t found = {0};
         if (fs_list(charts, CHART_ENDS[i], &found, &none) == STATUS_OK)
             for (size_t k = 0; k < found.n; k++)
                 text_list_add(&names, found.items[k]);
-        text_list_free(&found);
     }
     return names;
 }
@@ -203,10 +201,9 @@ text_list_t record_edits(const record_t *run, const char *charts) {
                  *drawn = json_object_get(run->digest, CHARTS);
     for (size_t i = 0; i < N_DERIVED; i++)
         add_edited(&edits, files, run->folder, DERIVED[i]);
-    text_list_t names = charts_in(charts);
+    AUTO(text_list_free) text_list_t names = charts_in(charts);
     for (size_t i = 0; i < names.n; i++)
         add_edited(&edits, drawn, charts, names.items[i]);
-    text_list_free(&names);
     return edits;
 }
 
@@ -241,9 +238,8 @@ void record_warn_dropped(const record_t *run) {
 void record_warn_incomplete(const record_t *run) {
     record_warn_dropped(run);
     if (run->finished == NULL) {
-        char *lacks = what_lacks(run);
+        AUTO_FREE char *lacks = what_lacks(run);
         output_print(stderr, "%s: the run did not finish: %s\n", run->folder, lacks);
-        free(lacks);
     }
     if (record_seal(run) == SEAL_BROKEN)
         output_print(stderr, "%s: lines were edited after the run was closed\n", run->folder);

@@ -30,11 +30,10 @@ static double value_at(const log_rows_t *rows, size_t row, size_t column) {
 
 /* "Batch,Malloc,…,Total"; the caller frees it. */
 static char *header_of(const study_side_t *side) {
-    text_list_t columns = {0};
+    AUTO(text_list_free) text_list_t columns = {0};
     for (size_t i = 0; i < side->n; i++)
         text_list_add(&columns, side->columns[i]);
     char *header = text_list_join(&columns, ",");
-    text_list_free(&columns);
     return header;
 }
 
@@ -74,8 +73,8 @@ static status_t parse_cell(const study_side_t *side, size_t column, const char *
 
 static status_t parse_row(const char *line, log_rows_t *rows, error_t *err) {
     const study_side_t *side = rows->side;
-    text_list_t fields = text_split(line, ',');
-    char *header = header_of(side);
+    AUTO(text_list_free) text_list_t fields = text_split(line, ',');
+    AUTO_FREE char *header = header_of(side);
     status_t status = STATUS_OK;
     if (fields.n != side->n)
         status = error_set(err, STATUS_USAGE, "found %zu fields, expected %zu (%s)", fields.n,
@@ -84,8 +83,6 @@ static status_t parse_row(const char *line, log_rows_t *rows, error_t *err) {
     for (size_t i = 0; i < side->n && status == STATUS_OK; i++)
         status = parse_cell(side, i, fields.items[i], &rows->values[rows->n * side->n + i], err);
     rows->n += status == STATUS_OK;
-    free(header);
-    text_list_free(&fields);
     return status;
 }
 
@@ -143,7 +140,7 @@ static double residual_ns(const log_rows_t *rows, size_t row) {
 
 static void add_phases(const log_rows_t *rows, double size, case_result_t *result) {
     const study_side_t *side = rows->side;
-    double *samples = mem_zeroed(rows->n, sizeof *samples);
+    AUTO_FREE double *samples = mem_zeroed(rows->n, sizeof *samples);
     for (size_t column = 1; column <= side->n; column++) {
         const bool residual = column == side->n;
         size_t n = 0;
@@ -156,11 +153,11 @@ static void add_phases(const log_rows_t *rows, double size, case_result_t *resul
         phase_add_round(phase, samples, n);
         phase_summarise(phase);
     }
-    free(samples);
 }
 
 static void add_case(const study_t *study, const log_rows_t *rows, double size, study_log_t *log) {
     char label[32];
+    AUTO(case_free)
     case_t spec = {
         .workload = mem_text(study->workload),
         .engine = mem_text(rows->side->engine),
@@ -175,7 +172,6 @@ static void add_case(const study_t *study, const log_rows_t *rows, double size, 
     mem_grow(&log->cases, log->n_cases, &log->capacity, sizeof *log->cases);
     case_result_t *result = &log->cases[log->n_cases++];
     result_init(result, &spec);
-    case_free(&spec);
     add_phases(rows, size, result);
 }
 
@@ -233,16 +229,13 @@ static void csv_field(FILE *out, const char *text) {
 }
 
 static void csv_values(FILE *out, const named_value_t *values, size_t n) {
-    text_list_t settings = {0};
+    AUTO(text_list_free) text_list_t settings = {0};
     for (size_t i = 0; i < n; i++) {
-        char *value = value_text(&values[i].value);
+        AUTO_FREE char *value = value_text(&values[i].value);
         text_list_add_format(&settings, "%s=%s", values[i].name, value);
-        free(value);
     }
-    char *joined = text_list_join(&settings, ";");
+    AUTO_FREE char *joined = text_list_join(&settings, ";");
     csv_field(out, joined);
-    free(joined);
-    text_list_free(&settings);
 }
 
 static void csv_number(FILE *out, double ns) {
@@ -306,9 +299,8 @@ status_t results_write_timings_csv(const record_t *run, const char *path, error_
 
 /* An id shows the differences from the defaults: workload, engine, variant, size. */
 bool study_is_setup(const case_t *spec) {
-    text_list_t parts = text_split(spec->id, '/');
+    AUTO(text_list_free) text_list_t parts = text_split(spec->id, '/');
     const bool is = parts.n == 4;
-    text_list_free(&parts);
     return is;
 }
 
@@ -369,9 +361,8 @@ status_t study_csv_write(const study_t *study, const record_t *run, error_t *err
         size_t size, n;
         bool has_rows = false;
         FILE *out = open_memstream(&text, &size);
-        char *header = header_of(side);
+        AUTO_FREE char *header = header_of(side);
         fprintf(out, "%s\n", header);
-        free(header);
         row_t *rows = rows_of(study, side, run, "cuda", &n);
         if (n == 0 && !case_engine_is_built_in(side->engine)) {
             free(rows);
@@ -388,8 +379,7 @@ status_t study_csv_write(const study_t *study, const record_t *run, error_t *err
 }
 
 status_t results_write_derived(const record_t *run, const struct study *study, error_t *err) {
-    char *timings = fs_join(run->folder, "timings.csv");
+    AUTO_FREE char *timings = fs_join(run->folder, "timings.csv");
     status_t status = results_write_timings_csv(run, timings, err);
-    free(timings);
     return status == STATUS_OK && study != NULL ? study_csv_write(study, run, err) : status;
 }

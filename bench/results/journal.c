@@ -139,10 +139,9 @@ static json_t *read_owner(const char *path) {
 }
 
 static bool owner_has_died(const char *path, const json_t *us) {
-    json_t *owner = read_owner(path);
+    json_auto_t *owner = read_owner(path);
     const bool died =
         owner != NULL && agree(owner, us, "boot") && !is_running(number_of(owner, "process"));
-    json_decref(owner);
     return died;
 }
 
@@ -185,10 +184,9 @@ status_t run_lock(const char *folder, run_lock_t *lock, error_t *err) {
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return error_set(err, STATUS_USAGE, "%s: cannot open: %s", folder, strerror(errno));
-    json_t *us = describe_us();
+    json_auto_t *us = describe_us();
     *lock = (run_lock_t){fs_join(folder, "run.lock"), json_dumps(us, JSON_INDENT(2)), fd};
     status_t status = take(folder, lock, us, lock_after_children(fd, lock->path, us), err);
-    json_decref(us);
     if (status != STATUS_OK) {
         free(lock->text);
         lock->text = NULL; /* not ours: kept */
@@ -405,20 +403,18 @@ static status_t cannot_append(const journal_t *journal, error_t *err) {
 }
 
 static status_t write_line(journal_t *journal, const case_result_t *result, error_t *err) {
-    json_t *json = result_to_json(result);
+    json_auto_t *json = result_to_json(result);
     char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
-    json_decref(json);
     if (text == NULL)
         return error_set(err, STATUS_FAILED, "%s: the result of %s cannot be written as JSON",
                          journal->path, result->spec.id);
     if (journal->hash != NULL)
         hash_add_text(journal->hash, text);
-    char *line = mem_format("%s\n", text);
+    AUTO_FREE char *line = mem_format("%s\n", text);
     free(text);
     size_t length = strlen(line);
     const bool written = fwrite(line, 1, length, journal->file) == length;
     hash_add(journal->lines, line, length);
-    free(line);
     return written ? STATUS_OK : cannot_append(journal, err);
 }
 

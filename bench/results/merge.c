@@ -17,6 +17,7 @@ static status_t check_machine(const record_t *first, const record_t *shard, erro
                          "%s: its results have schema %d, but %d in %s: shards of a run must come "
                          "from the same version",
                          shard->folder, shard->schema, first->schema, first->folder);
+    AUTO(conditions_free)
     run_differences_t list = conditions_broken(&first->environment, &shard->environment, PARTS);
     status_t status = STATUS_OK;
     if (list.n > 0) {
@@ -27,7 +28,6 @@ static status_t check_machine(const record_t *first, const record_t *shard, erro
                            shard->folder, one->key, one->other != NULL ? one->other : "none",
                            one->first != NULL ? one->first : "none", first->folder);
     }
-    conditions_free(&list);
     return status;
 }
 
@@ -41,9 +41,8 @@ static status_t check_sweeps(const record_t *first, const record_t *shard, error
 }
 
 static char *result_text(const case_result_t *result) {
-    json_t *json = result_to_json(result);
+    json_auto_t *json = result_to_json(result);
     char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
-    json_decref(json);
     return text;
 }
 
@@ -190,7 +189,7 @@ static status_t check_same(const merge_t *merge, const case_result_t *known,
 status_t merge_drop_repeated(merge_t *merge, error_t *err) {
     record_t *run = &merge->run;
     const case_result_t **order = mem_alloc((run->n_cases + 1) * sizeof *order);
-    bool *is_repeated = mem_zeroed(run->n_cases + 1, sizeof *is_repeated);
+    AUTO_FREE bool *is_repeated = mem_zeroed(run->n_cases + 1, sizeof *is_repeated);
     status_t status = STATUS_OK;
     size_t n = 0;
     for (size_t i = 0; i < run->n_cases; i++)
@@ -208,7 +207,6 @@ status_t merge_drop_repeated(merge_t *merge, error_t *err) {
             run->cases[n++] = run->cases[i];
     if (status == STATUS_OK)
         run->n_cases = n;
-    free(is_repeated);
     free(order);
     return status;
 }
@@ -232,8 +230,8 @@ static int by_number(const void *a, const void *b) {
 
 void merge_sort(merge_t *merge, const text_list_t *ids) {
     record_t *run = &merge->run;
-    place_t *planned = mem_zeroed(ids->n + 1, sizeof *planned);
-    place_t *places = mem_zeroed(run->n_cases + 1, sizeof *places);
+    AUTO_FREE place_t *planned = mem_zeroed(ids->n + 1, sizeof *planned);
+    AUTO_FREE place_t *places = mem_zeroed(run->n_cases + 1, sizeof *places);
     for (size_t i = 0; i < ids->n; i++)
         planned[i] = (place_t){.id = ids->items[i], .number = i + 1};
     qsort(planned, ids->n, sizeof *planned, by_id);
@@ -246,8 +244,6 @@ void merge_sort(merge_t *merge, const text_list_t *ids) {
     qsort(places, run->n_cases, sizeof *places, by_number);
     for (size_t i = 0; i < run->n_cases; i++)
         run->cases[i] = places[i].result;
-    free(places);
-    free(planned);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

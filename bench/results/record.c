@@ -143,10 +143,9 @@ static unsigned passes_asked(const record_t *run, const char *workload) {
     unsigned fewest = 0;
     for (size_t i = 0; i < run->n_sweeps; i++) {
         const sweep_text_t *sweep = &run->sweeps[i];
-        json_t *json = json_loads(sweep->text, 0, NULL);
+        json_auto_t *json = json_loads(sweep->text, 0, NULL);
         const char *name = json_string_value(json_object_get(json, "workload"));
         const bool is_of = name != NULL && strcmp(name, workload) == 0;
-        json_decref(json);
         if (is_of && sweep->passes == 0)
             return 0;
         if (is_of && (fewest == 0 || sweep->least_passes < fewest))
@@ -270,7 +269,7 @@ void record_join_passes(record_t *run) {
     const size_t n = run->n_cases;
     case_result_t **order = mem_alloc((n + 1) * sizeof *order);
     size_t *starts = mem_alloc((n + 1) * sizeof *starts), n_joined = 0;
-    bool *is_kept = mem_zeroed(n + 1, sizeof *is_kept);
+    AUTO_FREE bool *is_kept = mem_zeroed(n + 1, sizeof *is_kept);
     for (size_t i = 0; i < n; i++)
         order[i] = &run->cases[i];
     if (n > 0)
@@ -292,7 +291,6 @@ void record_join_passes(record_t *run) {
     for (size_t i = 0; i < n; i++)
         if (is_kept[i])
             run->cases[run->n_cases++] = run->cases[i];
-    free(is_kept);
     free(starts);
     free(order);
 }
@@ -496,12 +494,11 @@ static status_t load_journals(record_t *run, error_t *err) {
     status_t status = STATUS_OK;
     hash_t *hash = hash_new();
     for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
-        char *path = fs_join(run->folder, NAMES[i]);
+        AUTO_FREE char *path = fs_join(run->folder, NAMES[i]);
         if (fs_exists(path)) {
             found = true;
             status = load_lines(run, path, hash, err);
         }
-        free(path);
     }
     hash_finish(hash, run->lines_digest);
     if (status == STATUS_OK && !found && run->finished != NULL)
@@ -537,18 +534,16 @@ status_t record_load_passes(const char *folder, record_t *run, error_t *err) {
 /* ---- what time was spent on ------------------------------------------------------------------ */
 
 static double spent_on(const environment_t *facts, spent_on_t on) {
-    char *key = mem_format("spent_s.%s", spent_name(on));
+    AUTO_FREE char *key = mem_format("spent_s.%s", spent_name(on));
     const char *s = environment_get(facts, key);
-    free(key);
     return s != NULL ? 1e9 * strtod(s, NULL) : 0;
 }
 
 void record_set_spent(environment_t *facts, const spent_t *spent) {
     for (spent_on_t on = 0; on < SPENT_KINDS; on++) {
-        char *key = mem_format("spent_s.%s", spent_name(on));
+        AUTO_FREE char *key = mem_format("spent_s.%s", spent_name(on));
         if (spent->ns[on] > 0)
             environment_set_number(facts, key, round(spent->ns[on] / 1e6) / 1e3);
-        free(key);
     }
 }
 

@@ -26,13 +26,12 @@ static json_t *fact_to_json(const fact_t *fact) {
 static void nest_fact(json_t *object, const fact_t *fact) {
     const char *key = fact->key;
     for (const char *dot = strchr(key, '.'); dot != NULL; dot = strchr(key, '.')) {
-        char *part = mem_text_n(key, (size_t)(dot - key));
+        AUTO_FREE char *part = mem_text_n(key, (size_t)(dot - key));
         json_t *inner = json_object_get(object, part);
         if (!json_is_object(inner)) {
             inner = json_object();
             json_object_set_new(object, part, inner);
         }
-        free(part);
         object = inner;
         key = dot + 1;
     }
@@ -111,9 +110,8 @@ status_t record_write_header(const record_t *run, error_t *err) {
         json_object_set_new(json, "algorithmic", json_texts(&run->algorithmic));
     if (run->digest != NULL)
         json_object_set(json, "digest", run->digest);
-    char *path = fs_join(run->folder, HEADER);
+    AUTO_FREE char *path = fs_join(run->folder, HEADER);
     status_t status = json_save(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15), path, err);
-    free(path);
     return status;
 }
 
@@ -237,10 +235,9 @@ static status_t read_described(const json_t *operators, record_t *run, error_t *
         return STATUS_OK;
     run->operators = json_deep_copy(operators);
     json_object_foreach(run->operators, name, description) {
-        char *key = mem_format("operators.%s", name);
+        AUTO_FREE char *key = mem_format("operators.%s", name);
         const status_t status =
             record_on_described != NULL ? record_on_described(key, description, err) : STATUS_OK;
-        free(key);
         TRY(status);
     }
     return STATUS_OK;

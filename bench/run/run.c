@@ -122,14 +122,13 @@ status_t run(const run_options_t *options, error_t *err) {
 }
 
 status_t run_check(const run_options_t *options, error_t *err) {
-    run_t state = run_make(options, &interrupted);
+    AUTO(run_free) run_t state = run_make(options, &interrupted);
     status_t status = run_load_sweeps(&state, err);
     if (status == STATUS_OK && state.n_sharded_groups < options->shard.n)
         status = error_set(err, STATUS_USAGE,
                            "%u shards: found groups of cases to compare with each other: %zu; one "
                            "shard measures a group, so expected at most as many shards",
                            options->shard.n, state.n_sharded_groups);
-    run_free(&state);
     return status;
 }
 
@@ -156,12 +155,9 @@ static void print_plan(run_t *state) {
 }
 
 status_t plan(const run_options_t *options, error_t *err) {
-    run_t state = run_make(options, &interrupted);
-    status_t status = run_load_sweeps(&state, err);
-    if (status == STATUS_OK)
-        status = run_survey(&state, err);
-    if (status == STATUS_OK)
-        print_plan(&state);
-    run_free(&state);
-    return status;
+    AUTO(run_free) run_t state = run_make(options, &interrupted);
+    TRY(run_load_sweeps(&state, err));
+    TRY(run_survey(&state, err));
+    print_plan(&state);
+    return STATUS_OK;
 }

@@ -552,13 +552,12 @@ static status_t add_all(trial_t *trial, const group_t *group, error_t *err) {
 }
 
 status_t run_measure(run_t *run, const group_t *group, error_t *err) {
-    trial_t trial = trial_make(run, group, group->n);
+    AUTO(trial_free) trial_t trial = trial_make(run, group, group->n);
     nvtx_push(trial.name);
     run->settings.measure = stopping_share(group->measure);
     status_t status = add_all(&trial, group, err);
     if (status == STATUS_OK && trial.n > 0)
         status = trial_measure(&trial, false, err);
     nvtx_pop();
-    trial_free(&trial);
     return status;
 }

@@ -61,11 +61,10 @@ static const char *stderr_tail_lines(stderr_tail_t *tail) {
 /* Those of the current request; "" if one of them is in `reason`, which then says the same. */
 static const char *stderr_tail_beyond(stderr_tail_t *tail, const char *reason) {
     const char *lines = last_lines(tail, tail->request);
-    text_list_t each = text_split(lines, '\n');
+    AUTO(text_list_free) text_list_t each = text_split(lines, '\n');
     bool said = false;
     for (size_t i = 0; i < each.n; i++)
         said = said || (each.items[i][0] != '\0' && strstr(reason, each.items[i]) != NULL);
-    text_list_free(&each);
     return said ? "" : lines;
 }
 

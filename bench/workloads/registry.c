@@ -68,9 +68,8 @@ static void read_import(const char *folder, const char *line, text_list_t *seen,
         return;
     const char *at = line + strlen(from ? "from" : "import");
     do {
-        char *module = module_at(at);
+        AUTO_FREE char *module = module_at(at);
         read_module(folder, module, seen, script);
-        free(module);
         at = strchr(at, ',');
     } while (!from && at++ != NULL);
 }
@@ -109,7 +108,7 @@ static void read_script(const char *folder, const char *stem, text_list_t *seen,
         return;
     for (size_t i = 0; i < sizeof NOT_PLAIN / sizeof *NOT_PLAIN; i++)
         script->is_plain = script->is_plain && strstr(text, NOT_PLAIN[i]) == NULL;
-    text_list_t lines = text_split(text, '\n');
+    AUTO(text_list_free) text_list_t lines = text_split(text, '\n');
     bool quoted = false;
     for (size_t i = 0; i < lines.n; i++) {
         const char *line = lines.items[i];
@@ -120,22 +119,19 @@ static void read_script(const char *folder, const char *stem, text_list_t *seen,
         }
         quoted = quoted != (count_quotes(line) % 2 == 1);
     }
-    text_list_free(&lines);
     free(text);
 }
 
 static script_t script_of(const char *folder, const char *stem) {
     script_t script;
-    text_list_t seen = {0};
+    AUTO(text_list_free) text_list_t seen = {0};
     read_script(folder, stem, &seen, &script);
-    text_list_free(&seen);
     return script;
 }
 
 static void add_way(const char *stem, const char *way, text_list_t *variants) {
-    char *variant = mem_format("%s%s", stem, way);
+    AUTO_FREE char *variant = mem_format("%s%s", stem, way);
     text_list_add_new(variants, variant); /* a file may have this name */
-    free(variant);
 }
 
 /* Append the file's variants:
@@ -160,9 +156,8 @@ static bool script_variant_is_for_gpu(const char *folder, const char *variant) {
         return true;
     if (!text_ends(variant, COMPILE))
         return false;
-    char *stem = mem_text_n(variant, strlen(variant) - strlen(COMPILE));
+    AUTO_FREE char *stem = mem_text_n(variant, strlen(variant) - strlen(COMPILE));
     const script_t script = script_of(folder, stem);
-    free(stem);
     return script.compile != IS_TRUE && !script.is_imported;
 }
 
@@ -216,11 +211,10 @@ status_t workload_add_described(const char *folder, const workload_t **added, er
 }
 
 void workload_search_described(const char *root, void (*left_out)(const char *why)) {
-    char *project = folders_project(root);
+    AUTO_FREE char *project = folders_project(root);
     described_search(root, is_built_in, left_out);
     if (strcmp(project, root) != 0)
         described_search(project, is_built_in, left_out);
-    free(project);
 }
 
 const param_spec_t *workload_param(const workload_t *workload, const char *name) {
@@ -260,12 +254,11 @@ const char *const *workload_engines(size_t *n) {
 
 /* Asserts, because defaults are constants of this program; a test reads those of every workload. */
 static value_t default_value(const param_spec_t *param) {
-    json_t *json = json_loads(param->default_json, JSON_DECODE_ANY, NULL);
+    json_auto_t *json = json_loads(param->default_json, JSON_DECODE_ANY, NULL);
     value_t value = {0};
     status_t status = value_from_json(json, &value, NULL);
     assert(status == STATUS_OK);
     (void)status;
-    json_decref(json);
     if (param->kind == VALUE_REAL && value.kind == VALUE_INT)
         value = (value_t){.kind = VALUE_REAL, .real = (double)value.integer};
     assert(value.kind == param->kind);
@@ -281,9 +274,8 @@ case_t workload_defaults(const workload_t *workload) {
         .dtype = mem_text(workload->dtypes[0]),
     };
     for (size_t i = 0; i < workload->n_params; i++) {
-        value_t value = default_value(&workload->params[i]);
+        AUTO(value_free) value_t value = default_value(&workload->params[i]);
         case_add_param(&spec, workload->params[i].name, &value);
-        value_free(&value);
     }
     for (size_t i = 0; i < workload->n_techniques; i++)
         case_add_technique(&spec, workload->techniques[i].name, workload->techniques[i].choices[0]);
@@ -326,7 +318,7 @@ static bool runs_on_gpu_by_default(const char *engine) {
 }
 
 void workload_complete(const workload_t *workload, case_t *spec) {
-    case_t defaults = workload_defaults(workload);
+    AUTO(case_free) case_t defaults = workload_defaults(workload);
     bool cuda = strcmp(spec->engine, "cuda") == 0;
     complete_list(&spec->params, &spec->n_params, defaults.params, defaults.n_params);
     complete_list(&spec->techniques, &spec->n_techniques, defaults.techniques,
@@ -345,7 +337,6 @@ void workload_complete(const workload_t *workload, case_t *spec) {
             always[n_always++] = workload->params[i].name;
     case_set_id(spec, &defaults, always, n_always);
     free(always);
-    case_free(&defaults);
 }
 
 static bool in_range(const param_spec_t *param, const value_t *value) {
@@ -376,9 +367,8 @@ status_t workload_check(const workload_t *workload, const case_t *spec, error_t 
 }
 
 char *workload_group(const workload_t *workload, const case_t *spec) {
-    case_t defaults = workload_defaults(workload);
+    AUTO(case_free) case_t defaults = workload_defaults(workload);
     char *group = case_group(spec, &defaults);
-    case_free(&defaults);
     return group;
 }
 

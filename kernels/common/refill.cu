@@ -1,6 +1,6 @@
 // Fills an input of a workload on the device, with the bits of fill_again() in bench/workloads/described/fill.c; or finds
-// out whether it still has them. A program of its own, which the worker launches between samples: a rung can neither replace nor see it. A test compiles this file
-// for the host and compares the bits, `make check-gpu` on the device.
+// out whether it still has them. A program of its own, which the worker launches between samples: a rung can neither
+// replace nor see it. A test compiles this file for the host and compares the bits, `make check-gpu` on the device.
 #include "launch.cuh"
 #include "normal.cuh"
 #include "philox.cuh"
@@ -19,6 +19,7 @@ struct fill_t {
     double low, high, times, of_low, of_high;
     unsigned of_kind, of;
 };
+static_assert(sizeof(fill_t) == 56, "as in bench/workloads/described/cuda.c");
 
 __device__ __forceinline__ double value_of(unsigned word, unsigned kind, double low, double high) {
     if (kind == UNIFORM)

@@ -1,5 +1,5 @@
 // The end of a rung's program on the host: all kernels of a workload have the same parameters. What it is told, a line
-// each, comes from bench/workloads/described/emulation.c:
+// each, comes from bench/emulate/program.c:
 //   tables FILE MAPS TEMPORARIES    write WORKSPACE, 64 bytes, and LAUNCHES to FILE, the other tables to theirs
 //   run             then from stdin:
 //   list N                        the N arrays that follow are one argument

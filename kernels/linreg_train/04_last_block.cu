@@ -52,7 +52,7 @@ __device__ __forceinline__ error_sums<float> my_sums(const linreg_t &p) {
 #if OVERLAPPED
     wait_for_previous_kernel(); // nothing above depends on w and b
 #endif
-    const float w = (float)w_of(p), b = (float)b_of(p);
+    const float w = (float)w_of<true>(p), b = (float)b_of<true>(p);
     error_sums<float> sums = {0, 0, 0};
     for (unsigned i = self; i < n; i += IN_FLIGHT * step) {
         if (i != self)

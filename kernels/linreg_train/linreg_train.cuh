@@ -39,12 +39,13 @@ __device__ __forceinline__ constexpr unsigned training_points(unsigned points) {
     {x, y, line, line + 1, loss, (state_t *)workspace, 2 * rate * inverse_n, inverse_n, training_points((unsigned)points), \
      (unsigned)epochs, step}
 
-// Loads bypass the L1: with kernels that overlap another multiprocessor may have written last.
-__device__ __forceinline__ double w_of(const linreg_t &p) {
-    return p.step == 0 ? *p.w : __ldcg(&p.state->w);
+// What an epoch begins with. With kernels that OVERLAP another multiprocessor may have written last: then past the L1. Where
+// every warp reads, as in rung 02, that is slower.
+template <bool OVERLAP = false> __device__ __forceinline__ double w_of(const linreg_t &p) {
+    return p.step == 0 ? *p.w : OVERLAP ? __ldcg(&p.state->w) : p.state->w;
 }
-__device__ __forceinline__ double b_of(const linreg_t &p) {
-    return p.step == 0 ? *p.b : __ldcg(&p.state->b);
+template <bool OVERLAP = false> __device__ __forceinline__ double b_of(const linreg_t &p) {
+    return p.step == 0 ? *p.b : OVERLAP ? __ldcg(&p.state->b) : p.state->b;
 }
 
 template <class Number> struct error_sums {
@@ -121,7 +122,7 @@ __device__ __forceinline__ bool grid_sums(state_t *state, const Number (&own)[N]
 
 // Ends an epoch, by one thread: records the loss at its start and makes one gradient step.
 __device__ __forceinline__ void end_epoch(const linreg_t &p, double e, double ex, double ee) {
-    const double w = w_of(p) - p.gain * ex, b = b_of(p) - p.gain * e;
+    const double w = w_of<true>(p) - p.gain * ex, b = b_of<true>(p) - p.gain * e;
     if (p.step % LOSS_EVERY == 0)
         p.loss[p.step / LOSS_EVERY] = (float)(ee * p.inverse_n);
     p.state->w = w;

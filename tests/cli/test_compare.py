@@ -534,25 +534,15 @@ def test_floor_is_of_one_program(code_hash: str | None, verdict: str, base: Run)
 # ---- what cannot be compared ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("part", "key", "value", "name"),
-    [
-        ("gpu", "name", "NVIDIA H100", "gpu"),
-        ("gpu", "driver", "590.1", "driver"),
-        ("gpu", "mig", True, "mig"),
-        ("gpu", "ecc", False, "ecc"),
-        ("host", "cpu", "Another CPU", "cpu"),
-    ],
-)
-def test_other_machines_are_refused(base: Run, part: str, key: str, value: Any, name: str) -> None:
+def test_other_machines_are_refused(base: Run) -> None:
     candidate = rerun(base)
-    candidate.environment[part][key] = value
+    candidate.environment["gpu"]["ecc"] = False
     message = refused(base, candidate)
-    assert f"{name}: " in message
-    assert f"To compare them anyway: --allow {name}" in message
-    answer = compare(base, candidate, "--allow", name)
+    assert "ecc: " in message
+    assert "To compare them anyway: --allow ecc" in message
+    answer = compare(base, candidate, "--allow", "ecc")
     assert len(answer["allowed"]) == 1
-    assert answer["allowed"][0].startswith(f"{name}: ")
+    assert answer["allowed"][0].startswith("ecc: ")
 
 
 def test_other_modes_schemas_and_engines_are_refused(base: Run) -> None:

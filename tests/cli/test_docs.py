@@ -116,13 +116,14 @@ def test_readme_shows_the_screen_of_a_single_variant(tmp_path: Path) -> None:
         r"```text\n\$ build/bench (run [^\n]*)\n(.*?)```", text, re.DOTALL
     )[0]
     now = ok(*command.split(), "--quiet", "--time-limit", "100ms", "--out", tmp_path / "run")
-    shape = re.compile(r"[\d.,]+([e-]+\d+)?|[µnm]?s\b|[─\s]+")
-    ignored = ("  on ", "  passes ", "  stopped ", "  warning ", "  two values ", "────")
+    # What stands behind a label, and these, depend on the machine and on what else it does.
+    ignored = {"passes", "stopped", "trust", "two", "warning"}
     lines = [
-        [shape.sub(" ", line) for line in one.splitlines() if not line.startswith(ignored)]
+        [line.split() for line in one.splitlines() if line.split()[0] not in ignored]
         for one in (screen.strip(), now.strip())
     ]
-    assert lines[0] == lines[1]
+    shown, found = ([words if words[0] == "phase" else words[0] for words in of] for of in lines)
+    assert shown == found
 
 
 def test_readme_is_short() -> None:

@@ -240,19 +240,28 @@ void run(T *p, T *first, long long n, long long steps) {
 """
 
 
-def test_what_a_training_records_is_in_the_results(tmp_path: Path) -> None:
+def decay_of(folder: Path, n: int) -> dict[str, Any]:
     curve = {"name": "first", "shape": [2], "dtype": "T", "curve": True, "every": 2}
     decay = "def step(p, step): return 0.9 * p, p[0]"
-    folder = write_operator(
-        tmp_path / "decay",
+    write_operator(
+        folder,
         {"reference.py": decay, "reference.c": DECAY, "mine.c": DECAY},
-        params={"n": {"default": 1000}, "steps": {"default": 4}},
+        params={"n": {"default": n}, "steps": {"default": 4}},
         training={"steps": "steps"},
         inputs=[{"name": "p", "shape": ["n"], "dtype": "T", "in_place": True}],
         outputs=[curve],
     )
     contenders = [{"engine": "cpu", "variants": ["mine"]}]
-    case = run_operator(folder, contenders, BENCH_PYTHON="no_such_python")["mine"]
+    return run_operator(folder, contenders, BENCH_PYTHON="no_such_python")["mine"]
+
+
+def test_a_training_without_room_is_skipped_with_numbers(tmp_path: Path) -> None:
+    case = decay_of(tmp_path / "decay", 10**14)
+    assert (case["status"], case["reason"][:25]) == ("skipped", "needs 1.60 PB of host mem"), case
+
+
+def test_what_a_training_records_is_in_the_results(tmp_path: Path) -> None:
+    case = decay_of(tmp_path / "decay", 1000)
     assert case["status"] == "ok", case["reason"]
     (start, first), (end, second) = case["results"]["first"]
     assert (start, end) == (0, 2)

@@ -21,12 +21,11 @@ def run(
     environment: dict[str, str],
     techniques: dict[str, list[str]],
     *,
-    variant: str = "02_thread_per_sample",
     batches: tuple[int, ...] = (100000,),
     layers: tuple[int, ...] = (4, 5, 1),
     expect: int = 0,
 ) -> list[dict[str, Any]]:
-    contender = {"engine": "cuda", "variants": [variant], "techniques": techniques}
+    contender = {"engine": "cuda", "variants": ["02_thread_per_sample"], "techniques": techniques}
     axes = {"batch": list(batches), "layers": [list(layers)]}
     sweep = write_sweep(
         folder / "s.json", "mlp_infer", [contender], axes=axes, measure=QUICK_MEASURE
@@ -71,9 +70,3 @@ def test_number_of_chunks(batch: int, chunks: int, gpu: dict[str, str], tmp_path
             layers=(300, 1, 1),
             expect=expect,
         )
-
-
-def test_not_with_a_compiled_in_batch(gpu: dict[str, str], tmp_path: Path) -> None:
-    [case] = run(tmp_path, gpu, {**OVERLAPPED, **GRAPH}, variant="06_batch_constant")
-    assert case["status"] == "skipped"
-    assert "kernels for parts of batch, and this one is compiled for all of it" in case["reason"]

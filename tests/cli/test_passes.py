@@ -188,23 +188,6 @@ def timings(run: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("n_passes", [1, 4, 5])
-def test_interval_needs_five_passes(n_passes: int, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    bench("run", *ONE_CASE, "--passes", str(n_passes), "--out", run)
-    for row in timings(run):
-        assert int(row["passes"]) == n_passes
-        assert bool(row["ci95_low"]) == bool(row["ci95_high"]) == (n_passes == 5)
-
-
-def test_without_interval_the_reason_is_printed(tmp_path: Path) -> None:
-    reason = ", without intervals: "
-    for n_passes in (1, 5):
-        options = ("--passes", str(n_passes), "--out", tmp_path / str(n_passes))
-        printed = bench("run", *ONE_CASE, *options).stdout
-        assert (reason in printed) == (n_passes < 5), printed
-
-
 def test_json_is_the_joined_form(tmp_path: Path) -> None:
     run = tmp_path / "run"
     done = bench("run", *ONE_CASE, "--passes", "5", "--out", run, "--json", "--quiet")

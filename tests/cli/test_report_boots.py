@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from project import FIXTURES, bench, rename_gpu, report_of
 
 SIX_PASSES = FIXTURES / "report" / "gpu"
@@ -232,40 +231,6 @@ def test_runs_measured_alike_are_told_at_once() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "told"),
-    [
-        ("measure/quick", True, "measure.quick: none and true"),
-        ("measure/isolate", "namespaces", "measure.isolate: none and namespaces"),
-        ("workers/cpu/openmp_threads", 1, "workers.cpu.openmp_threads: 16 and 1"),
-        ("workers/jax-cpu/jax", "2", "workers.jax-cpu.jax: 1 and 2"),
-        ("host/cpus", "0", "host.cpus: 0-15 and 0"),
-        ("host/governor", "powersave", "host.governor: performance and powersave"),
-        ("gpu/power_limit_w", 350, "gpu.power_limit_w: 700 and 350"),
-    ],
-)
-def test_boots_have_the_same_conditions(key: str, value: Any, told: str, tmp_path: Path) -> None:
-    def base(header: dict[str, Any]) -> None:
-        facts = header["environment"]
-        facts["workers"] = {"cpu": {"openmp_threads": 16}, "jax-cpu": {"jax": "1"}}
-        facts["host"] |= {"cpus": "0-15", "governor": "performance"}
-        facts["gpu"]["power_limit_w"] = 700
-
-    def changed(header: dict[str, Any]) -> None:
-        base(header)
-        part, name = key.rsplit("/", 1)
-        facts = header["environment"]
-        for at in part.split("/"):
-            facts = facts.setdefault(at, {})
-        facts[name] = value
-
-    first, same = (another_boot(tmp_path / name, base) for name in ("first", "same"))
-    boot = another_boot(tmp_path / "boot", changed)
-    bench("report", first, same, "--print", "headline")
-    refused = bench("report", first, boot, "--print", "headline", expect=3)
-    assert f"cannot be boots of one machine: {told}\n" in refused.stderr
-
-
 def test_boots_with_other_versions_are_refused(tmp_path: Path) -> None:
     def newer(header: dict[str, Any]) -> None:
         header["environment"]["gpu"]["driver"] = "590.1"
@@ -275,7 +240,3 @@ def test_boots_with_other_versions_are_refused(tmp_path: Path) -> None:
     refused = bench("report", SIX_PASSES, boot, "--out", out, expect=3)
     assert "cannot be boots of one machine: gpu.driver: 580.159 and 590.1" in refused.stderr
     assert not out.exists()
-
-    saved = another_boot(tmp_path / "saved", newer)
-    rename_gpu(saved, "NVIDIA A100")
-    assert "\n- **NVIDIA A100**, " in report_of(SIX_PASSES, saved, out=out)

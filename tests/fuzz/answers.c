@@ -34,7 +34,7 @@ static int answers_of(const uint8_t *data, size_t size) {
 static void check_journal_line(const case_result_t *result) {
     json_t *json = result_to_json(result), *again;
     FUZZ_CHECK(json != NULL);
-    char *line = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    AUTO_FREE char *line = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
     FUZZ_CHECK(line != NULL && strchr(line, '\n') == NULL);
     case_result_t copy;
     error_t err = ERROR_INIT;
@@ -45,12 +45,12 @@ static void check_journal_line(const case_result_t *result) {
     result_free(&copy);
     json_decref(again);
     json_decref(json);
-    free(line);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const contender_settings_t SETTINGS = {
         .measure = MEASURE_DEFAULTS, .pass = 1, .seed = 1, .timeout_s = 60, .max_sm_mhz = NAN};
+    AUTO(case_free)
     case_t spec = {.id = mem_text("null/null/steady"),
                    .workload = mem_text("null"),
                    .engine = mem_text("null"),
@@ -77,7 +77,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check_journal_line(&contender.result);
 
     contender_free(&contender);
-    case_free(&spec);
     json_decref(link->hello);
     link->running = false;
     worker_link_free(link);

@@ -2,6 +2,7 @@
  * any params, and is read the same again. */
 #include "fuzz.h"
 
+#include "base/memory.h"
 #include "io/json.h"
 #include "workloads/described/description.h"
 
@@ -39,7 +40,7 @@ static void check_description(const description_t *description) {
     FUZZ_CHECK(text_is_name(description->name) && description->n_arrays >= 1);
     FUZZ_CHECK(text_list_has(&description->params, description->size_param));
     case_t by_default = {.dtype = description->dtypes.items[0]};
-    case_t least = by_default, most = by_default;
+    AUTO(case_free) case_t least = by_default, most = by_default;
     least.dtype = most.dtype = description->dtypes.items[description->dtypes.n - 1];
     for (size_t i = 0; i < description->params.n; i++) {
         const char *name = description->params.items[i];
@@ -50,15 +51,13 @@ static void check_description(const description_t *description) {
     check_case(description, &least, false);
     check_case(description, &most, false);
     least.dtype = most.dtype = NULL;
-    case_free(&least);
-    case_free(&most);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    char *text = fuzz_text(data, size);
+    AUTO_FREE char *text = fuzz_text(data, size);
     description_t description, again;
     error_t err = ERROR_INIT;
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     status_t status = node_parse("workload.json", text, &json, &err);
     if (status == STATUS_OK)
         status = description_parse("workload.json", json, &description, &err);
@@ -71,7 +70,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         description_free(&again);
         description_free(&description);
     }
-    json_decref(json);
-    free(text);
     return 0;
 }

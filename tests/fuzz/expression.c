@@ -37,7 +37,7 @@ static void check_values(const expression_t *expression, const expression_t *oth
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const scope_t scope = {.names = NAMES, .n = N_NAMES, .itemsizes = ITEMSIZES, .lists = LISTS};
-    char *text = fuzz_text(data, size), *inner = mem_format("(%s)", text);
+    AUTO_FREE char *text = fuzz_text(data, size), *inner = mem_format("(%s)", text);
     expression_t *expression, *other;
     error_t err = ERROR_INIT, inner_err = ERROR_INIT;
     status_t status = expression_parse(text, &scope, &expression, &err);
@@ -56,7 +56,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         expression_free(other);
         expression_free(expression);
     }
-    free(inner);
-    free(text);
     return 0;
 }

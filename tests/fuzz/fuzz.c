@@ -28,9 +28,8 @@ void fuzz_check(int holds, const char *condition, const char *file, int line) {
 void fuzz_check_refusal(status_t status, const error_t *err) {
     FUZZ_CHECK(status != STATUS_OK);
     FUZZ_CHECK(err->status != STATUS_OK && err->text[0] != '\0');
-    char *valid = text_utf8(err->text);
+    AUTO_FREE char *valid = text_utf8(err->text);
     FUZZ_CHECK(strcmp(valid, err->text) == 0);
-    free(valid);
     for (const char *c = err->text; *c != '\0'; c++)
         FUZZ_CHECK(((unsigned char)*c >= ' ' && *c != 0x7f) || *c == '\n' || *c == '\t');
 }
@@ -77,10 +76,9 @@ const char *fuzz_folder(void) {
 }
 
 void fuzz_write(const char *name, const void *data, size_t size) {
-    char *path = fs_join(fuzz_folder(), name);
+    AUTO_FREE char *path = fs_join(fuzz_folder(), name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     FUZZ_CHECK(fd >= 0);
     write_all(fd, data, size);
     close(fd);
-    free(path);
 }

@@ -14,11 +14,9 @@ static const char HEADER[] = "{\"schema\": 2, \"seed\": 1, \"environment\": {}}"
 
 /* Their journal's lines are the same. */
 static bool same(const case_result_t *a, const case_result_t *b) {
-    json_t *x = result_to_json(a), *y = result_to_json(b);
+    json_auto_t *x = result_to_json(a), *y = result_to_json(b);
     FUZZ_CHECK(x != NULL && y != NULL);
     bool equal = json_equal(x, y);
-    json_decref(x);
-    json_decref(y);
     return equal;
 }
 

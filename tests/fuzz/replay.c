@@ -2,6 +2,7 @@
  * inputs are tested where there is no libFuzzer. */
 #include "fuzz.h"
 
+#include "base/memory.h"
 #include "io/fs.h"
 
 #include <stdio.h>
@@ -24,16 +25,14 @@ static size_t replay_file(const char *path) {
 static size_t replay(const char *path) {
     if (!fs_is_folder(path))
         return replay_file(path);
-    text_list_t names = {0};
+    AUTO(text_list_free) text_list_t names = {0};
     error_t err = ERROR_INIT;
     FUZZ_CHECK(fs_list(path, "", &names, &err) == STATUS_OK);
     size_t n = 0;
     for (size_t i = 0; i < names.n; i++) {
-        char *inner = fs_join(path, names.items[i]);
+        AUTO_FREE char *inner = fs_join(path, names.items[i]);
         n += replay(inner);
-        free(inner);
     }
-    text_list_free(&names);
     return n;
 }
 

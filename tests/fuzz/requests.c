@@ -42,10 +42,9 @@ static void parse_lines(const char *text, size_t size) {
     for (const char *line = text; line <= text + size; line += strlen(line) + 1) {
         protocol_op_t op;
         error_t err = ERROR_INIT;
-        json_t *request = protocol_parse_request(line, &op, &err);
+        json_auto_t *request = protocol_parse_request(line, &op, &err);
         if (request == NULL)
             fuzz_check_refusal(err.status, &err);
-        json_decref(request);
     }
 }
 
@@ -60,17 +59,15 @@ static size_t count_lines(const char *text) {
 
 /* The answers, of which there are fewer than requests only after a bye. */
 static void check_answers(FILE *answers, size_t n_requests) {
-    char *line = NULL;
+    AUTO_FREE char *line = NULL;
     size_t capacity = 0, n = 0;
     rewind(answers);
     while (getline(&line, &capacity, answers) > 0) {
-        json_t *answer = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+        json_auto_t *answer = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
         FUZZ_CHECK(json_is_object(answer));
         FUZZ_CHECK(json_is_string(json_object_get(answer, "status")));
-        json_decref(answer);
         n++;
     }
-    free(line);
     FUZZ_CHECK(n <= n_requests && (n > 0 || n_requests == 0));
 }
 
@@ -99,10 +96,9 @@ static void serve(char *text, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    char *text = fuzz_text(data, size);
+    AUTO_FREE char *text = fuzz_text(data, size);
     parse_lines(text, size);
     if (is_harmless(text, size))
         serve(text, size);
-    free(text);
     return 0;
 }

@@ -27,7 +27,7 @@ static void check_case(const case_t *spec) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     enum { CHECKED_CASES = 200 };
-    char *text = fuzz_text(data, size);
+    AUTO_FREE char *text = fuzz_text(data, size);
     sweep_t sweep;
     error_t err = ERROR_INIT;
     status_t status = sweep_parse("sweep.json", text, "tests/fixtures/sweep_root", &sweep, &err);
@@ -39,6 +39,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             check_case(&sweep.cases[i]);
         sweep_free(&sweep);
     }
-    free(text);
     return 0;
 }

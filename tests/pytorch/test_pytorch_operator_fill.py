@@ -86,3 +86,5 @@ def test_the_device_draws_and_files_have_the_rest(tmp_path):
     assert (own.sources()[0] == 1).all()
     assert np.array_equal(own.arrays[1], constant)
     assert own.arrays[2].tobytes() == (tmp_path / "7" / "permutation").read_bytes()
+    # Others are of no refill.
+    assert np.array_equal(own.others().tensors()[0].numpy(), np.roll(opened[0], 1))

@@ -50,6 +50,11 @@ def replace_of_torch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(torch.Tensor, "copy_", other_now)
 
 
+def replace_address(patch: pytest.MonkeyPatch) -> None:
+    """Of the memory that inputs are drawn into."""
+    patch.setattr(torch.Tensor, "data_ptr", other_now)
+
+
 @pytest.mark.parametrize(
     ("change", "name"),
     [
@@ -58,6 +63,7 @@ def replace_of_torch(patch: pytest.MonkeyPatch) -> None:
         (replace_method, "timing.PhaseClock.finish"),
         (replace_builtin, "builtins.memoryview"),
         (replace_of_torch, "Tensor.copy_"),
+        (replace_address, "Tensor.data_ptr"),
     ],
 )
 def test_what_is_replaced_is_named(

@@ -165,12 +165,11 @@ static tally_t run_fleets(const command_t *command) {
         source_t source =
             source_of(command->seed * 1000003u + (size_t)(command->kind - FLEETS) * 10007u + i);
         fleet_evidence_t fleet = make_evidence(command->n_machines);
-        side_t *side = mem_zeroed(1, sizeof *side);
+        AUTO_FREE side_t *side = mem_zeroed(1, sizeof *side);
         tally_t own = {{0}};
         for (size_t m = 0; m < command->n_machines; m++)
             measure_machine(command, &source, m, side, &fleet);
         ask(&fleet, i % command->n_machines, &own);
-        free(side);
         free_evidence(&fleet);
 #pragma omp critical
         for (int q = 0; q < N_QUESTIONS; q++)

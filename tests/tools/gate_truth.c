@@ -189,8 +189,8 @@ static tally_t run_scenario(const setting_t *setting, size_t n_sweeps, uint64_t 
 #pragma omp parallel for schedule(dynamic)
     for (size_t machine = 0; machine < n_machines; machine++) {
         source_t source = source_of(seed * 1000003u + machine);
-        side_t *sides = mem_zeroed(2, sizeof *sides);
-        evidence_t *evidence = mem_zeroed(2, sizeof *evidence);
+        AUTO_FREE side_t *sides = mem_zeroed(2, sizeof *sides);
+        AUTO_FREE evidence_t *evidence = mem_zeroed(2, sizeof *evidence);
         tally_t own = {{{0}}};
         double floors[CELLS];
         for (size_t c = 0; c < CELLS; c++)
@@ -198,8 +198,6 @@ static tally_t run_scenario(const setting_t *setting, size_t n_sweeps, uint64_t 
         for (size_t s = machine * SWEEPS_A_MACHINE;
              s < (machine + 1) * SWEEPS_A_MACHINE && s < n_sweeps; s++)
             run_sweep(setting, &source, floors, s % CELLS, sides, evidence, &own);
-        free(evidence);
-        free(sides);
 #pragma omp critical
         for (int rule = 0; rule < N_RULES; rule++)
             for (int q = 0; q < N_QUESTIONS; q++)

@@ -210,7 +210,7 @@ static size_t passes_taken(const run_t *run, double shared, double asked) {
 /* What a run of very many passes would give: the estimator of many, in parts that it has room for.
  */
 static double truth_of(source_t *source, const kind_t *kind, const rule_t *rule) {
-    double *logs = mem_alloc(TRUE_PASSES * sizeof *logs);
+    AUTO_FREE double *logs = mem_alloc(TRUE_PASSES * sizeof *logs);
     samples_t samples;
     for (size_t p = 0; p < TRUE_PASSES; p++) {
         const double level =
@@ -224,15 +224,13 @@ static double truth_of(source_t *source, const kind_t *kind, const rule_t *rule)
     }
     /* The median of averages of pairs, from pairs drawn at random. */
     enum { PAIRS = 400000 };
-    double *averages = mem_alloc(PAIRS * sizeof *averages);
+    AUTO_FREE double *averages = mem_alloc(PAIRS * sizeof *averages);
     for (size_t i = 0; i < PAIRS; i++)
         averages[i] = (logs[(size_t)(uniform(source) * TRUE_PASSES)] +
                        logs[(size_t)(uniform(source) * TRUE_PASSES)]) /
                       2;
     stats_sort(averages, PAIRS);
     const double truth = exp(stats_quantile(averages, PAIRS, 0.5));
-    free(averages);
-    free(logs);
     return truth;
 }
 

@@ -25,13 +25,11 @@ static void add(fixture_t *f, const char *id, pair_verdict_t verdict, size_t bas
 }
 
 static void check(const fixture_t *f, unsigned expected, const char *ids) {
-    text_list_t chosen = {0};
+    AUTO(text_list_free) text_list_t chosen = {0};
     unsigned more_passes = recheck_choose(&f->comparison, &chosen);
-    char *joined = text_list_join(&chosen, " ");
+    AUTO_FREE char *joined = text_list_join(&chosen, " ");
     assert_string_equal(joined, ids);
     assert_int_equal(more_passes, expected);
-    free(joined);
-    text_list_free(&chosen);
 }
 
 static void test_only_what_is_undecided(void **state) {
@@ -97,10 +95,9 @@ static void test_looks_end(void **state) {
         int looks = 0;
         for (;;) {
             fixture_t f = {0};
-            text_list_t chosen = {0};
+            AUTO(text_list_free) text_list_t chosen = {0};
             add(&f, "a", PAIR_UNDECIDED, passes, passes);
             unsigned more_passes = recheck_choose(&f.comparison, &chosen);
-            text_list_free(&chosen);
             if (more_passes == 0)
                 break;
             passes += more_passes;

@@ -81,16 +81,14 @@ static void test_limit(void **state) {
     }
 }
 
-static void test_pool_keeps_and_trims(void **state) {
+static void test_pool_keeps(void **state) {
     fake_open(64 * MIB);
     allocator_t *allocator = open_kind(ALLOCATOR_ASYNC, 0);
     assert_true(fake.pool.threshold_bytes == UINT64_MAX);
     give(allocator, take(allocator, 4 * MIB));
     give(allocator, take(allocator, MIB));
     assert_int_equal(allocator_stats(allocator).peak_reserved_bytes, 4 * MIB);
-    assert_ok(allocator_trim(allocator, &err));
-    assert_int_equal(fake.pool.n_trims, 1);
-    assert_int_equal(fake.n_syncs, 1);
+    fake.pool.reserved_bytes = 0; /* the driver may give it back */
     allocator_epoch(allocator);
     give(allocator, take(allocator, MIB));
     assert_int_equal(allocator_stats(allocator).peak_reserved_bytes, MIB);
@@ -112,7 +110,7 @@ static void test_driver_without_pools(void **state) {
     allocator_close(NULL);
 }
 
-/* Whatever is known of passes and trimming, each kind takes the same calls. */
+/* Whatever is known of passes, each kind takes the same calls. */
 static void test_one_interface(void **state) {
     size_t n_kinds = 0;
     for (; ALLOCATOR_NAMES[n_kinds] != NULL; n_kinds++) {
@@ -136,7 +134,6 @@ static void test_one_interface(void **state) {
             if (!keeps)
                 assert_int_equal(stats.driver_calls, 20);
         }
-        assert_ok(allocator_trim(allocator, &err));
         allocator_close(allocator);
         fake_close();
     }
@@ -155,21 +152,19 @@ static void test_statistics_as_json(void **state) {
                                      .largest_free_bytes = 9,
                                      .retries = 8,
                                      .fragmentation = 0.25};
-    json_t *json = allocator_stats_json(&stats);
-    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    json_auto_t *json = allocator_stats_json(&stats);
+    AUTO_FREE char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
     assert_string_equal(text, "{\"allocated_bytes\":1,\"calls\":7,\"driver_calls\":3,"
                               "\"driver_ns\":4000000000,\"fragmentation\":0.25,\"hits\":5,"
                               "\"largest_free_bytes\":9,\"peak_bytes\":2,"
                               "\"peak_reserved_bytes\":6000000000,\"reserved_bytes\":5000000000,"
                               "\"retries\":8}");
-    free(text);
-    json_decref(json);
 }
 
 /* Against an array: addresses as allocators have them, and few of them, so that they meet. */
 static void test_address_map(void **state) {
     enum { N = 3000 };
-    address_map_t map = {0};
+    AUTO(address_map_free) address_map_t map = {0};
     uint64_t value, values[N] = {0};
     dice_t dice = {.seed = 1};
     size_t n = 0;
@@ -193,7 +188,6 @@ static void test_address_map(void **state) {
         }
         assert_int_equal(map.n, n);
     }
-    address_map_free(&map);
 }
 
 #include "run_tests.h"

@@ -107,9 +107,9 @@ static void model_give(model_t *m, cu_pointer_t address) {
 static void compare_with_model(uint64_t seed, uint32_t most_live, unsigned max_log2) {
     error_t err = ERROR_INIT;
     allocator_t *allocator;
-    cu_pointer_t *held = mem_zeroed(most_live, sizeof *held);
+    AUTO_FREE cu_pointer_t *held = mem_zeroed(most_live, sizeof *held);
     uint32_t n_held = 0;
-    model_t *m = mem_zeroed(1, sizeof *m);
+    AUTO_FREE model_t *m = mem_zeroed(1, sizeof *m);
     dice_t dice = {.seed = seed};
     fake_open((size_t)1 << 40);
     m->end = FAKE_BASE;
@@ -137,8 +137,6 @@ static void compare_with_model(uint64_t seed, uint32_t most_live, unsigned max_l
     }
     allocator_close(allocator);
     fake_close();
-    free(m);
-    free(held);
 }
 
 static void test_same_as_the_model(void **state) {

@@ -128,25 +128,22 @@ static case_t make_case(const naming_t *naming) {
 
 static void test_ids_and_groups(void **state) {
     for (size_t i = 0; i < COUNT_OF(NAMINGS); i++) {
-        case_t spec = make_case(&NAMINGS[i]);
-        char *group = workload_group(workload_find("mlp_infer"), &spec);
+        AUTO(case_free) case_t spec = make_case(&NAMINGS[i]);
+        AUTO_FREE char *group = workload_group(workload_find("mlp_infer"), &spec);
         assert_string_equal(spec.id, NAMINGS[i].id);
         assert_string_equal(group, NAMINGS[i].group);
-        free(group);
-        case_free(&spec);
     }
 }
 
 /* Setting the id anew replaces it. */
 static void test_id_again(void **state) {
+    AUTO(case_free)
     case_t spec = make_case(&NAMINGS[0]), defaults = workload_defaults(workload_find("mlp_infer"));
     case_set_id(&spec, &defaults, NULL, 0);
     assert_string_equal(spec.id, "mlp_infer/cuda/03_vectorized"); /* 64 is the default */
     const char *always[] = {"batch", "layers"};
     case_set_id(&spec, &defaults, always, 2);
     assert_string_equal(spec.id, "mlp_infer/cuda/03_vectorized/batch=64/layers=4-5-1");
-    case_free(&defaults);
-    case_free(&spec);
 }
 
 static void test_labels_and_built_in_engines(void **state) {
@@ -177,9 +174,8 @@ static void test_value_texts(void **state) {
         {{.kind = VALUE_INTS}, ""},
     };
     for (size_t i = 0; i < COUNT_OF(table); i++) {
-        char *text = value_text(&table[i].value);
+        AUTO_FREE char *text = value_text(&table[i].value);
         assert_string_equal(text, table[i].text);
-        free(text);
         for (size_t k = 0; k < COUNT_OF(table); k++)
             assert_int_equal(value_equal(&table[i].value, &table[k].value), i == k);
     }
@@ -199,14 +195,12 @@ static void test_look_up(void **state) {
 
 /* A copy owns all that it holds. */
 static void test_copy(void **state) {
-    case_t spec = make_case(&NAMINGS[4]), copy = case_copy(&spec);
-    case_free(&spec);
+    AUTO(case_free) case_t spec = make_case(&NAMINGS[4]), copy = case_copy(&spec);
     assert_string_equal(copy.id, NAMINGS[4].id);
     assert_string_equal(copy.device, "cpu");
     assert_int_equal(copy.n_params, 2);
     assert_int_equal(case_param(&copy, "layers")->ints[1], 16);
     assert_int_equal(copy.n_techniques, 0);
-    case_free(&copy);
 }
 
 static void test_what_compiles(void **state) {

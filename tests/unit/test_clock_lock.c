@@ -16,8 +16,7 @@ static void the_nearest_clock_is_taken(void **state) {
                 {1957, 1950}, {1000, 360}, {1155, 360},  {1156, 1950}, {350, 345}};
     for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
         unsigned chosen = 0;
-        error_t err = ERROR_INIT;
-        succeed(lock_clocks_choose(CLOCKS, N, 1980, ROWS[i].asked, &chosen, &err), &err);
+        assert_ok(lock_clocks_choose(CLOCKS, N, 1980, ROWS[i].asked, &chosen, &err));
         assert_int_equal(chosen, ROWS[i].chosen);
     }
 }
@@ -29,38 +28,36 @@ static void a_clock_out_of_range_is_refused(void **state) {
         error_t err = ERROR_INIT;
         assert_int_equal(lock_clocks_choose(CLOCKS, N, 1980, ASKED[i], &chosen, &err),
                          STATUS_USAGE);
-        char *expected = mem_format("--lock-clocks %u: this GPU's SM clock ranges from 345 to 1980 "
-                                    "MHz",
-                                    ASKED[i]);
+        AUTO_FREE char *expected =
+            mem_format("--lock-clocks %u: this GPU's SM clock ranges from 345 to 1980 "
+                       "MHz",
+                       ASKED[i]);
         assert_string_equal(err.text, expected);
-        free(expected);
     }
 }
 
 static void a_driver_without_a_list_has_the_say(void **state) {
     unsigned chosen = 0;
-    error_t err = ERROR_INIT;
-    succeed(lock_clocks_choose(NULL, 0, 1980, 1001, &chosen, &err), &err);
+    assert_ok(lock_clocks_choose(NULL, 0, 1980, 1001, &chosen, &err));
     assert_int_equal(chosen, 1001);
-    succeed(lock_clocks_choose(NULL, 0, NAN, 5000, &chosen, &err), &err);
+    assert_ok(lock_clocks_choose(NULL, 0, NAN, 5000, &chosen, &err));
     assert_int_equal(chosen, 5000);
-    assert_int_equal(lock_clocks_choose(NULL, 0, 1980, 1981, &chosen, &err), STATUS_USAGE);
-    assert_string_equal(err.text, "--lock-clocks 1981: this GPU's SM clock is at most 1980 MHz");
+    assert_fails(lock_clocks_choose(NULL, 0, 1980, 1981, &chosen, &err), STATUS_USAGE,
+                 "--lock-clocks 1981: this GPU's SM clock is at most 1980 MHz");
 }
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
 static void assert_sentence(const environment_t *env, const char *expected) {
-    char *sentence = lock_clocks_sentence(env);
+    AUTO_FREE char *sentence = lock_clocks_sentence(env);
     if (expected == NULL)
         assert_null(sentence);
     else
         assert_string_equal(sentence, expected);
-    free(sentence);
 }
 
 static void what_came_of_it_is_said(void **state) {
-    environment_t env = {0};
+    AUTO(environment_free) environment_t env = {0};
     assert_sentence(&env, NULL);
     assert_true(isnan(lock_clocks_recorded_mhz(&env)));
     lock_clocks_record(&env, 1500, 0, "it takes root");
@@ -75,11 +72,10 @@ static void what_came_of_it_is_said(void **state) {
     lock_clocks_record(&env, 0, 0, NULL); /* gone on with, without the lock */
     assert_sentence(&env, NULL);
     assert_true(isnan(lock_clocks_recorded_mhz(&env)));
-    environment_free(&env);
 }
 
 static void the_nominal_peak_is_that_of_the_locked_clock(void **state) {
-    environment_t env = {0};
+    AUTO(environment_free) environment_t env = {0};
     environment_set(&env, "gpu.arch", "sm_90");
     environment_set_number(&env, "gpu.multiprocessors", 10);
     environment_set_number(&env, "gpu.clock_max_mhz", 2000);
@@ -93,7 +89,6 @@ static void the_nominal_peak_is_that_of_the_locked_clock(void **state) {
     device_rates_from_facts(&env, &rates);
     assert_true(rates.fp32_flops_per_s == 10 * 128 * 2 * 1500e6);
     assert_true(rates.f16_peak_flops_per_s == 10 * 2048 * 2 * 2000e6); /* a lock can be lost */
-    environment_free(&env);
 }
 
 #include "run_tests.h"

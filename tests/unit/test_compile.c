@@ -48,7 +48,7 @@ static void need_compiler(const compile_options_t *options) {
 
 static void test_add_keeps_what_the_source_mentions(void **state) {
     const compile_options_t options = {.root = ROOT};
-    program_list_t programs = {0};
+    AUTO(program_list_free) program_list_t programs = {0};
     assert_int_equal(add(&options, "01_runtime", 1, "sm_90", &programs), 0);
     assert_int_equal(add(&options, "01_runtime", 64, "sm_90", &programs), 0);
     assert_int_equal(add(&options, "01_runtime", 64, "sm_80", &programs), 1);
@@ -60,19 +60,17 @@ static void test_add_keeps_what_the_source_mentions(void **state) {
     assert_int_equal(programs.items[3].defines.n, 1);
     assert_string_equal(programs.items[3].defines.items[0], "BATCH=64");
     assert_string_equal(programs.items[3].source, ROOT "/kernels/mlp_infer/02_constant.cu");
-    program_list_free(&programs);
 }
 
 static void test_other_engines_need_no_program(void **state) {
     const compile_options_t options = {.root = ROOT};
     program_list_t programs = {0};
     size_t index = 0;
-    case_t spec = make_case("eager", 1);
+    AUTO(case_free) case_t spec = make_case("eager", 1);
     set_text(&spec.engine, "pytorch");
     assert_ok(compile_add(&options, &spec, "sm_90", &programs, &index, &err));
     assert_true(index == (size_t)-1);
     assert_int_equal(programs.n, 0);
-    case_free(&spec);
 }
 
 static void test_add_errors(void **state) {
@@ -86,13 +84,11 @@ static void test_add_errors(void **state) {
     };
     const compile_options_t options = {.root = ROOT};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        program_list_t programs = {0};
+        AUTO(program_list_free) program_list_t programs = {0};
         size_t index;
-        case_t spec = make_case(cases[i].variant, 1);
+        AUTO(case_free) case_t spec = make_case(cases[i].variant, 1);
         assert_fails(compile_add(&options, &spec, cases[i].arch, &programs, &index, &err),
                      STATUS_USAGE, cases[i].message);
-        case_free(&spec);
-        program_list_free(&programs);
     }
 }
 
@@ -112,7 +108,7 @@ static void check_outcomes(const char *cache, compiler_t compiler) {
                                        .progress = count_calls,
                                        .context = &calls};
     need_compiler(&options);
-    program_list_t programs = {0};
+    AUTO(program_list_free) program_list_t programs = {0};
     size_t runtime = add(&options, "01_runtime", 1, "sm_90", &programs);
     size_t runtime_80 = add(&options, "01_runtime", 1, "sm_80", &programs);
     size_t constant = add(&options, "02_constant", 8, "sm_90", &programs);
@@ -154,7 +150,7 @@ static void check_outcomes(const char *cache, compiler_t compiler) {
         strstr(programs.items[ancient].reason, "does not support sm_20 (supported: sm_"));
 
     /* Once more: all but the failure comes from the cache, with the same numbers. */
-    program_list_t again = {0};
+    AUTO(program_list_free) program_list_t again = {0};
     for (size_t i = 0; i < programs.n; i++)
         if (i != ancient)
             add(&options, programs.items[i].variant,
@@ -172,8 +168,6 @@ static void check_outcomes(const char *cache, compiler_t compiler) {
     }
     assert_string_equal(again.items[constant].code_hash, programs.items[constant].code_hash);
     assert_int_equal(again.items[constant].flags.n, programs.items[constant].flags.n);
-    program_list_free(&again);
-    program_list_free(&programs);
 }
 
 static void test_nvrtc(void **state) {
@@ -202,7 +196,7 @@ static void test_damaged_entries_are_made_again(void **state) {
                                           "{\"key\": 1}"};
     const compile_options_t options = {.root = ROOT, .cache = *state};
     need_compiler(&options);
-    program_list_t first = compile_one(&options, "02_constant");
+    AUTO(program_list_free) program_list_t first = compile_one(&options, "02_constant");
     const program_t *program = &first.items[0];
     char *entry =
         mem_format("%.*s.json", (int)(strlen(program->cubin) - strlen(".cubin")), program->cubin);
@@ -213,7 +207,7 @@ static void test_damaged_entries_are_made_again(void **state) {
         program_list_free(&again);
     }
     write_text(program->cubin, "half a cub"); /* the entry is fine, its cubin is not */
-    program_list_t again = compile_one(&options, "02_constant");
+    AUTO(program_list_free) program_list_t again = compile_one(&options, "02_constant");
     assert_false(again.items[0].cached);
     program_list_free(&again);
     assert_int_equal(unlink(program->cubin), 0);
@@ -223,36 +217,31 @@ static void test_damaged_entries_are_made_again(void **state) {
     program_list_free(&again);
     again = compile_one(&options, "02_constant");
     assert_true(again.items[0].cached);
-    program_list_free(&again);
-    program_list_free(&first);
     free(entry);
 }
 
 static void copy_file(const char *root, const char *name) {
-    char *data, *from = fs_join(ROOT, name), *to = fs_join(root, name);
+    AUTO_FREE char *data, *from = fs_join(ROOT, name), *to = fs_join(root, name);
     size_t size;
     assert_ok(fs_read(from, &data, &size, &err));
     assert_ok(fs_write_atomic(to, data, size, &err));
-    free(data);
-    free(from);
-    free(to);
 }
 
 static void test_a_changed_header_is_a_new_program(void **state) {
     const char *root = *state;
     need_compiler(&(compile_options_t){.root = ROOT});
-    char *cache = fs_join(root, "cache"), *common = fs_join(root, "kernels/common");
-    char *ladder = fs_join(root, "kernels/mlp_infer"), *sum = fs_join(common, "sum.cuh");
+    AUTO_FREE char *cache = fs_join(root, "cache"), *common = fs_join(root, "kernels/common");
+    AUTO_FREE char *ladder = fs_join(root, "kernels/mlp_infer"), *sum = fs_join(common, "sum.cuh");
     const compile_options_t options = {.root = root, .cache = cache};
     assert_ok(fs_make_folders(common, &err));
     assert_ok(fs_make_folders(ladder, &err));
     copy_file(root, "kernels/common/launch.cuh");
     copy_file(root, "kernels/common/sum.cuh");
     copy_file(root, "kernels/mlp_infer/02_constant.cu");
-    program_list_t first = compile_one(&options, "02_constant");
+    AUTO(program_list_free) program_list_t first = compile_one(&options, "02_constant");
 
     write_text(sum, "__device__ inline float sum(const float *x) { return x[BATCH]; }\n");
-    program_list_t second = compile_one(&options, "02_constant");
+    AUTO(program_list_free) program_list_t second = compile_one(&options, "02_constant");
     assert_false(second.items[0].cached);
     assert_string_not_equal(second.items[0].key, first.items[0].key);
     assert_string_not_equal(second.items[0].code_hash, first.items[0].code_hash);
@@ -260,24 +249,17 @@ static void test_a_changed_header_is_a_new_program(void **state) {
     /* The same text in another project folder is the same program. */
     copy_file(root, "kernels/common/sum.cuh");
     const compile_options_t elsewhere = {.root = ROOT, .cache = cache};
-    program_list_t third = compile_one(&elsewhere, "02_constant");
+    AUTO(program_list_free) program_list_t third = compile_one(&elsewhere, "02_constant");
     assert_true(third.items[0].cached);
     assert_string_equal(third.items[0].key, first.items[0].key);
-    program_list_free(&first);
-    program_list_free(&second);
-    program_list_free(&third);
-    free(sum);
-    free(ladder);
-    free(common);
-    free(cache);
 }
 
 static void test_no_compiler_says_what_to_do(void **state) {
     const compile_options_t options = {.root = ROOT, .cache = *state};
     const char *before = getenv("BENCH_NVRTC");
-    char *saved = mem_text(before);
+    AUTO_FREE char *saved = mem_text(before);
     setenv("BENCH_NVRTC", "/nowhere/libnvrtc.so.13", 1);
-    program_list_t programs = {0};
+    AUTO(program_list_free) program_list_t programs = {0};
     error_t err = ERROR_INIT;
     add(&options, "01_runtime", 1, "sm_90", &programs);
     assert_int_equal(compile_all(&options, &programs, &err), STATUS_USAGE);
@@ -287,8 +269,6 @@ static void test_no_compiler_says_what_to_do(void **state) {
         setenv("BENCH_NVRTC", saved, 1);
     else
         unsetenv("BENCH_NVRTC");
-    free(saved);
-    program_list_free(&programs);
 }
 
 #define SET_UP make_folder

@@ -18,6 +18,7 @@ static void test_every_input_is_in_the_key(void **state) {
     source_t source = {.digest = "0123456789abcdef0123456789abcdef"};
     source_t other = {.digest = "1123456789abcdef0123456789abcdef"};
     text_list_t none = {0}, one = list_of("-DBATCH=4", NULL), two = list_of("-DBATCH=8", NULL);
+    AUTO(text_list_free)
     text_list_t both = list_of("-DBATCH=4", "-DBATCH=8"), fast = list_of("-use_fast_math", NULL);
     const cache_inputs_t INPUTS[] = {
         {&source, &one, &none, "sm_90", "NVRTC 13.0"},
@@ -43,8 +44,6 @@ static void test_every_input_is_in_the_key(void **state) {
     }
     text_list_free(&one);
     text_list_free(&two);
-    text_list_free(&both);
-    text_list_free(&fast);
 }
 
 /* ---- Entries of the cache of programs, whichever compiler made them: whole, or not there. */
@@ -53,7 +52,7 @@ static const char KEY[] = "0123456789abcdef0123456789abcdef";
 static const char CODE[] = "00112233445566778899aabbccddeeff", CUBIN[] = "a program";
 
 static bool is_there(const char *cache) {
-    cache_entry_t entry;
+    AUTO(cache_entry_free) cache_entry_t entry;
     bool found = compile_cache_load(cache, KEY, &entry);
     if (found) {
         assert_string_equal(entry.code_hash, CODE);
@@ -61,7 +60,6 @@ static bool is_there(const char *cache) {
         assert_int_equal(entry.usage.shared_bytes, 48);
         assert_int_equal(entry.usage.spill_bytes, 8);
     }
-    cache_entry_free(&entry);
     return found;
 }
 
@@ -71,6 +69,7 @@ static void test_another_cubin_is_none(void **state) {
     const source_t source = {.name = name};
     text_list_t none = {0};
     const cache_inputs_t inputs = {&source, &none, &none, "sm_90", "NVRTC 13.0"};
+    AUTO(cache_entry_free)
     cache_entry_t entry = {.usage = {.registers = 32, .shared_bytes = 48, .spill_bytes = 8},
                            .compile_ns = 1e6};
     memcpy(entry.code_hash, CODE, sizeof CODE);
@@ -83,7 +82,6 @@ static void test_another_cubin_is_none(void **state) {
     assert_false(is_there(cache));
     assert_ok(fs_write_atomic(entry.cubin, CUBIN, sizeof CUBIN - 1, &err));
     assert_true(is_there(cache));
-    cache_entry_free(&entry);
     fs_remove_temporary(&cache);
 }
 

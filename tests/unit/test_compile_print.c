@@ -39,7 +39,7 @@ static char *print(void (*how)(const compile_answer_t *, FILE *)) {
 }
 
 static void test_tables(void **state) {
-    char *text = print(compile_print_tables);
+    AUTO_FREE char *text = print(compile_print_tables);
     assert_string_equal(
         text, "workload   variant  arch    compiled  cached  skipped  failed  registers  spills\n"
               "─────────  ───────  ──────  ────────  ──────  ───────  ──────  ─────────  ──────\n"
@@ -63,12 +63,11 @@ static void test_tables(void **state) {
               "NVRTC 13.0 (x.so)\n"
               "2 of those skipped were not compiled: software they need is missing on this "
               "machine\n");
-    free(text);
 }
 
 static void test_json(void **state) {
-    char *text = print(compile_print_json);
-    json_t *json = json_loads(text, 0, NULL);
+    AUTO_FREE char *text = print(compile_print_json);
+    json_auto_t *json = json_loads(text, 0, NULL);
     assert_non_null(json);
     static const struct {
         const char *key;
@@ -87,8 +86,6 @@ static void test_json(void **state) {
                         "BATCH=1");
     assert_true(json_is_false(json_object_get(json_array_get(programs, 4), "lacking")));
     assert_true(json_is_true(json_object_get(json_array_get(programs, 8), "lacking")));
-    json_decref(json);
-    free(text);
 }
 
 #include "run_tests.h"

@@ -30,14 +30,12 @@ static void test_strip(void **state) {
         {"", ""},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        includes_t includes = {0};
-        char *code = source_strip(cases[i].text, &includes);
+        AUTO(includes_free) includes_t includes = {0};
+        AUTO_FREE char *code = source_strip(cases[i].text, &includes);
         assert_string_equal(code, cases[i].code);
         assert_int_equal(includes.quoted.n, 0);
         assert_false(includes.system);
         assert_null(includes.refused);
-        free(code);
-        includes_free(&includes);
     }
 }
 
@@ -59,14 +57,12 @@ static void test_includes(void **state) {
         {"#include \"unfinished\n\"", "", false},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        includes_t includes = {0};
+        AUTO(includes_free) includes_t includes = {0};
         free(source_strip(cases[i].text, &includes));
-        char *found = text_list_join(&includes.quoted, ",");
+        AUTO_FREE char *found = text_list_join(&includes.quoted, ",");
         assert_string_equal(found, cases[i].quoted);
         assert_int_equal(includes.system, cases[i].has_system);
         assert_null(includes.refused);
-        free(found);
-        includes_free(&includes);
     }
 }
 
@@ -94,7 +90,7 @@ static void test_hidden_includes(void **state) {
         {"#include <cuda/../../a>", "1: #include <…> of a path: expected a CUDA header"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        includes_t includes = {0};
+        AUTO(includes_free) includes_t includes = {0};
         free(source_strip(cases[i].text, &includes));
         char *found =
             includes.refused != NULL
@@ -103,7 +99,6 @@ static void test_hidden_includes(void **state) {
                              includes.quoted.n > 0 ? includes.lines.items[0] : "");
         assert_string_equal(found, cases[i].found);
         free(found);
-        includes_free(&includes);
     }
 }
 
@@ -131,7 +126,7 @@ static const char *header(const source_t *source, const char *name) {
 }
 
 static void test_headers_are_collected(void **state) {
-    source_set_t set = {0};
+    AUTO(source_set_free) source_set_t set = {0};
     const source_t *source = get(&set, KERNELS "02_constant.cu");
     assert_string_equal(source->name, "kernels/mlp_infer/02_constant.cu");
     assert_int_equal(source->header_names.n, 5);
@@ -150,21 +145,17 @@ static void test_headers_are_collected(void **state) {
     assert_true(get(&set, KERNELS "06_system.cu")->system_includes);
     assert_ptr_equal(get(&set, KERNELS "01_runtime.cu"), source); /* read once */
     assert_int_equal(set.n, 3);
-    source_set_free(&set);
 }
 
 static void digest_of(const char *root, const char *header, char digest[HASH_TEXT]) {
     static const char INCLUDES[] = "#include \"b.cuh\"\n";
-    char *kernel = mem_format("%s/a.cu", root), *included = mem_format("%s/b.cuh", root);
-    source_set_t set = {0};
+    AUTO_FREE char *kernel = mem_format("%s/a.cu", root), *included = mem_format("%s/b.cuh", root);
+    AUTO(source_set_free) source_set_t set = {0};
     const source_t *source;
     assert_ok(fs_write_atomic(kernel, INCLUDES, strlen(INCLUDES), &err) != STATUS_OK ||
               fs_write_atomic(included, header, strlen(header), &err) != STATUS_OK ||
               source_get(&set, root, kernel, &source, &err));
     strcpy(digest, source->digest);
-    source_set_free(&set);
-    free(kernel);
-    free(included);
 }
 
 static void test_the_digest_is_of_the_headers_too(void **state) {
@@ -178,13 +169,12 @@ static void test_the_digest_is_of_the_headers_too(void **state) {
 }
 
 static void test_one_spelling_of_two_headers(void **state) {
-    source_set_t set = {0};
+    AUTO(source_set_free) source_set_t set = {0};
     const source_t *source;
     assert_fails_with(source_get(&set, ROOT, KERNELS "05_clash.cu", &source, &err), STATUS_USAGE,
                       "#include \"sizes.cuh\" means kernels/mlp_infer/sizes.cuh in "
                       "one file and kernels/mlp_infer/other/sizes.cuh in another");
     assert_int_equal(set.n, 0);
-    source_set_free(&set);
 }
 
 static void test_usage_in_log(void **state) {
@@ -217,12 +207,11 @@ static void test_skip_in_log(void **state) {
         {"", NULL},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char *reason = compile_log_skip(cases[i].log);
+        AUTO_FREE char *reason = compile_log_skip(cases[i].log);
         if (cases[i].reason == NULL)
             assert_null(reason);
         else
             assert_string_equal(reason, cases[i].reason);
-        free(reason);
     }
 }
 
@@ -243,9 +232,8 @@ static void test_reason_in_log(void **state) {
         {"", "the compiler gave no reason"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char *reason = compile_log_reason(cases[i].log);
+        AUTO_FREE char *reason = compile_log_reason(cases[i].log);
         assert_string_equal(reason, cases[i].reason);
-        free(reason);
     }
 }
 

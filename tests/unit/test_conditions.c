@@ -13,11 +13,14 @@ static const struct {
 } FACTS[] = {
     {"gpu.name", COMPARED, COMPARED, false, false},
     {"gpu.driver", COMPARED, COMPARED, false, false},
+    {"gpu.mig", COMPARED, COMPARED, false, false},
+    {"gpu.ecc", COMPARED, COMPARED, false, false},
     {"host.cpu", COMPARED, COMPARED, false, false},
     {"measure.mode", COMPARED, COMPARED, false, false},
     {"measure.lock_clocks.locked_mhz", COMPARED, COMPARED, false, true},
     {"versions.pytorch", BOOTS, NEVER, true, false},
     {"versions.cuda_compiler", BOOTS, BOOTS, true, false},
+    {"git.changes", PARTS, NEVER, true, false},
     {"git.revision", PARTS, NEVER, true, false},
     {"git.folder.changes", PARTS, NEVER, true, false},
     {"workers.pytorch-cuda.torch", BOOTS, NEVER, true, false},
@@ -49,9 +52,8 @@ static environment_t with(const char *key, const char *value) {
 }
 
 static size_t count_broken(const environment_t *a, const environment_t *b, relation_t relation) {
-    run_differences_t list = conditions_broken(a, b, relation);
+    AUTO(conditions_free) run_differences_t list = conditions_broken(a, b, relation);
     const size_t n = list.n;
-    conditions_free(&list);
     return n;
 }
 
@@ -80,24 +82,22 @@ static void test_relations_are_nested(void **state) {
 /* What may differ in runs that are compared is named; nothing else is. */
 static void test_the_rest_is_named(void **state) {
     for (size_t i = 0; i < N_FACTS; i++) {
+        AUTO(environment_free)
         environment_t one = with(FACTS[i].key, "100"), other = with(FACTS[i].key, "102");
         run_differences_t list = conditions_changed(&one, &other);
         const bool measured = strncmp(FACTS[i].key, "measured.", 9) == 0; /* 2 % apart is nothing */
         assert_int_equal(list.n, FACTS[i].differs != COMPARED && !measured);
         conditions_free(&list);
-        environment_free(&one);
-        environment_free(&other);
     }
     environment_t slow = with("measured.copy_bytes_per_s", "90"),
                   fast = with("measured.copy_bytes_per_s", "100"), pair = with("measure.pair", "a"),
                   none = {0};
-    run_differences_t list = conditions_changed(&slow, &fast);
+    AUTO(conditions_free) run_differences_t list = conditions_changed(&slow, &fast);
     assert_int_equal(list.n, 1);
     assert_text(run_difference_text(&list.items[0]), "measured.copy_bytes_per_s: 90 → 100");
     conditions_free(&list);
     list = conditions_changed(&pair, &none);
     assert_int_equal(list.n, 0);
-    conditions_free(&list);
     environment_free(&slow);
     environment_free(&fast);
     environment_free(&pair);
@@ -105,17 +105,14 @@ static void test_the_rest_is_named(void **state) {
 
 /* Slurm gives a job the cores that are free: which they are is no condition, how many is. */
 static void test_boots_have_as_many_cores(void **state) {
+    AUTO(environment_free)
     environment_t base = with("host.cpus", "0-3,8"), moved = with("host.cpus", "1,4-7"),
                   fewer = with("host.cpus", "0-3");
     assert_int_equal(count_broken(&base, &moved, BOOTS), 0);
     assert_int_equal(count_broken(&base, &fewer, BOOTS), 1);
     assert_int_equal(count_broken(&base, &fewer, PARTS), 0);
-    run_differences_t list = conditions_changed(&base, &moved);
+    AUTO(conditions_free) run_differences_t list = conditions_changed(&base, &moved);
     assert_int_equal(list.n, 1);
-    conditions_free(&list);
-    environment_free(&base);
-    environment_free(&moved);
-    environment_free(&fewer);
 }
 
 static void test_what_machines_differ_in(void **state) {
@@ -148,11 +145,10 @@ static void test_null_is_none(void **state) {
 
 static void test_names_are_those_of_both_tables(void **state) {
     static const char *const NAMES[] = {"gpu", "mode", "locked-clock", "params", "trust", "clock"};
-    text_list_t names = conditions_names();
+    AUTO(text_list_free) text_list_t names = conditions_names();
     for (size_t i = 0; i < COUNT_OF(NAMES); i++)
         assert_true(text_list_has(&names, NAMES[i]));
     assert_false(text_list_has(&names, "unit"));
-    text_list_free(&names);
 }
 
 #include "run_tests.h"

@@ -19,9 +19,8 @@ static void text_of_lists(void **state) {
         const char *text;
     } ROWS[] = {{{0}, 0, ""}, {{7}, 1, "7"}, {{0, 1, 2, 5, 8, 9}, 6, "0-2,5,8-9"}};
     for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
-        char *text = cores_text(ROWS[i].list, ROWS[i].n);
+        AUTO_FREE char *text = cores_text(ROWS[i].list, ROWS[i].n);
         assert_string_equal(text, ROWS[i].text);
-        free(text);
     }
 }
 
@@ -92,12 +91,11 @@ static void a_worker_is_moved_and_released(void **state) {
     cores_enter(&cores, child);
     cores.entered_ns = INFINITY;
     assert_true(cores_leave(&cores, child));
-    char *used = cores_take_used(&cores);
+    AUTO_FREE char *used = cores_take_used(&cores);
     assert_true(used[0] != '\0');
     free(used);
     used = cores_take_used(&cores);
     assert_string_equal(used, "");
-    free(used);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
 }
@@ -143,14 +141,13 @@ static void cores_are_shared(void **state) {
         /* as many for each */
         {16, 0, 2, {0xff00, 0x003f}, {"8-13", "0-5"}},
     };
-    core_share_t *shares = calloc(MOST_GPUS, sizeof *shares);
+    AUTO_FREE core_share_t *shares = calloc(MOST_GPUS, sizeof *shares);
     for (size_t s = 0; s < COUNT_OF(SETTINGS); s++) {
         assert_ok(make(&SETTINGS[s], shares, &err));
         for (size_t i = 0; i < SETTINGS[s].n_gpus; i++) {
             assert_text(cores_text(shares[i].cores, shares[i].n), SETTINGS[s].expected[i]);
         }
     }
-    free(shares);
 }
 
 static void too_few_are_refused(void **state) {
@@ -162,14 +159,13 @@ static void too_few_are_refused(void **state) {
     static const char *const TOLD[] = {"device 4 would have 3 of 7 cores",
                                        "device 5 would have 3 of 16 cores",
                                        "device 5 would have 0 of 16 cores"};
-    core_share_t *shares = calloc(MOST_GPUS, sizeof *shares);
+    AUTO_FREE core_share_t *shares = calloc(MOST_GPUS, sizeof *shares);
     for (size_t s = 0; s < COUNT_OF(SETTINGS); s++) {
         error_t err = ERROR_INIT;
         assert_int_equal(make(&SETTINGS[s], shares, &err), STATUS_USAGE);
         assert_non_null(strstr(err.text, TOLD[s]));
         assert_non_null(strstr(err.text, "8 cores would do"));
     }
-    free(shares);
 }
 
 /* ---- What other programs take from a worker, and the load before a run, from made-up numbers. */
@@ -220,14 +216,13 @@ static void only_a_busy_case_is_flagged(void **state) {
     unsetenv("BENCH_BUSY");
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         case_t spec = {0};
-        case_result_t result;
+        AUTO(result_free) case_result_t result;
         result_init(&result, &spec);
         cpu_share_settle(&(cpu_share_t){CASES[i].ran_ns, CASES[i].taken_ns}, &result);
         assert_int_equal(result_is_busy(&result), CASES[i].flagged);
         assert_int_equal(isnan(result.cpu_taken_frac), CASES[i].ran_ns == 0);
         result.status = CASE_WRONG;
         assert_false(result_is_busy(&result)); /* its times are not shown */
-        result_free(&result);
     }
 }
 

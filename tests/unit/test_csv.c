@@ -33,7 +33,7 @@ static void load(const char *path, study_log_t *log) {
 
 /* Rows stand in any order; three rows of batch 4, one of them far off, give their median. */
 static void study_log_is_sorted_and_takes_medians(void **state) {
-    study_log_t log;
+    AUTO(study_log_free) study_log_t log;
     load(FIXTURES "study_cuda.csv", &log);
     assert_int_equal(log.side, 0);
     static const int64_t BATCHES[] = {1, 2, 4, 8, 16, 32, 64};
@@ -49,7 +49,6 @@ static void study_log_is_sorted_and_takes_medians(void **state) {
     assert_near(result_median(four, "residual"), 0.0118e6, 1e-6);
     assert_true(isnan(result_phase(four, "total")->summary.ci95[0]));
     assert_near(result_median(&log.cases[1], "total"), 0.274e6, 1e-6);
-    study_log_free(&log);
 }
 
 static void study_log_is_recognised_by_its_header(void **state) {
@@ -85,35 +84,30 @@ static void test_only_a_cpu_copies_for_nothing(void **state) {
     set_text(&host.spec.device, "cpu");
     set_text(&host.spec.id, "mlp_infer/pytorch-cpu/eager/batch=8");
     append(folder, host);
-    record_t run;
+    AUTO(record_free) record_t run;
     assert_ok(record_load(folder, &run, &err));
     assert_ok(results_write_derived(&run, workload_study(NULL), &err));
-    char *cuda = read_file(folder, "mlp_timing_log.csv");
-    char *pytorch = read_file(folder, "mlp_timing_log_pytorch.csv");
+    AUTO_FREE char *cuda = read_file(folder, "mlp_timing_log.csv");
+    AUTO_FREE char *pytorch = read_file(folder, "mlp_timing_log_pytorch.csv");
     assert_string_equal(cuda, "Batch,Malloc,H2D,Kernel,D2H,Free,Total\n"
                               "2,0.001000,0.002000,0.003000,0.004000,0.005000,0.006000\n");
     assert_string_equal(pytorch, "Batch,Init,H2D,Forward,D2H,Total\n"
                                  "8,0.001000,0.000000,0.002000,0.000000,0.003000\n");
-    free(cuda);
-    free(pytorch);
-    record_free(&run);
 }
 
 static void test_names_do_not_break_a_row(void **state) {
     const char *folder = *state;
     static const char *const VARIANTS[] = {"a\rb", "a\nb", "a,b", "a\"b"};
     static const char *const FIELDS[] = {",\"a\rb\",", ",\"a\nb\",", ",\"a,b\",", ",\"a\"\"b\","};
-    char *path = fs_join(folder, "timings.csv");
+    AUTO_FREE char *path = fs_join(folder, "timings.csv");
     for (size_t i = 0; i < COUNT_OF(VARIANTS); i++) {
+        AUTO(result_free)
         case_result_t result = make_result("cpu", VARIANTS[i], 1, NO_COPIES, 1000);
         const record_t run = {.cases = &result, .n_cases = 1};
         assert_ok(results_write_timings_csv(&run, path, &err));
-        char *text = read_file(folder, "timings.csv");
+        AUTO_FREE char *text = read_file(folder, "timings.csv");
         assert_non_null(strstr(text, FIELDS[i]));
-        free(text);
-        result_free(&result);
     }
-    free(path);
 }
 
 #define SET_UP make_folder

@@ -18,15 +18,13 @@ static case_result_t device_result(const char *engine, const char *variant, int6
 static void test_calibration(void **state) {
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
     rates.l2_bytes = 50e6;
-    case_result_t copy = device_result("cuda", "copy", 1 << 30, 500000);
+    AUTO(result_free) case_result_t copy = device_result("cuda", "copy", 1 << 30, 500000);
     device_rates_calibrate(&copy, &rates);
     assert_true(fabs(rates.dram_bytes_per_s / (2.0 * (1 << 30) / 500e-6) - 1) < 1e-12);
     assert_true(isnan(rates.l2_bytes_per_s));
-    result_free(&copy);
-    case_result_t read = device_result("cuda", "01_read", 12500000, 1250);
+    AUTO(result_free) case_result_t read = device_result("cuda", "01_read", 12500000, 1250);
     device_rates_calibrate(&read, &rates);
     assert_true(fabs(rates.l2_bytes_per_s / 1e13 - 1) < 1e-12);
-    result_free(&read);
     case_result_t barrier =
         make_result("device", "cuda", 1, (timed_t[]){{"barrier", 980}, {NULL, 0}});
     device_rates_calibrate(&barrier, &rates);
@@ -43,11 +41,11 @@ static void test_calibration(void **state) {
     assert_true(fabs(rates.bus_both_bytes_per_s / 44e9 - 1) < 1e-12);
     assert_true(fabs(rates.l2_bytes_per_s / 1e13 - 1) < 1e-12);
     result_free(&bus);
+    AUTO(result_free)
     case_result_t empty = make_result(
         "null", "cuda", 0, (timed_t[]){{"kernel_graph", 700}, {"event_pair", 1300}, {NULL, 0}});
     device_rates_calibrate(&empty, &rates);
     assert_true(rates.launch_ns == 700 && rates.event_ns == 1300);
-    result_free(&empty);
 }
 
 static void test_what_does_not_calibrate(void **state) {
@@ -82,7 +80,7 @@ static void test_library_rates(void **state) {
     const int64_t bytes = 8192LL * 8192 * 4;
     const double flops = 2.0 * 8192 * 8192 * 8192;
     const timed_t times[] = {{"f32", 20e6}, {"f16", 1.6e6}, {NULL, 0}};
-    case_result_t result = make_result("device", "cuda", bytes, times);
+    AUTO(result_free) case_result_t result = make_result("device", "cuda", bytes, times);
     set_text(&result.spec.variant, "matmul");
     device_rates_calibrate(&result, &rates);
     assert_rate(matmul_flops_per_s(&rates, MATMUL_F32), flops / 20e-3);
@@ -94,7 +92,6 @@ static void test_library_rates(void **state) {
     result.spec.params[0].value.integer = bytes / 4;
     device_rates_calibrate(&result, &rates);
     assert_true(isnan(matmul_flops_per_s(&rates, MATMUL_F32))); /* too small a product */
-    result_free(&result);
 }
 
 static case_result_t training(const char *dtype, double ns) {
@@ -110,14 +107,13 @@ static void test_an_own_operator_raises_no_rate(void **state) {
     const description_t *gemm;
     assert_ok(described_add("kernels/gemm", NULL, &gemm, &err));
     device_rates_t rates = DEVICE_RATES_UNKNOWN;
-    case_result_t result = training("f16", 1);
+    AUTO(result_free) case_result_t result = training("f16", 1);
     case_free(&result.spec);
     result.spec = workload_defaults(workload_find(gemm->name));
     set_text(&result.spec.engine, "cuda");
     assert_true(matmul_type_of(&result.spec) == MATMUL_F16);
     device_rates_calibrate(&result, &rates);
     assert_true(isnan(rates.own_flops_per_s[MATMUL_F16]));
-    result_free(&result);
 }
 
 /* The fastest of our own cases counts if it is faster than the library. */
@@ -160,7 +156,7 @@ static void test_other_work_is_no_rate_of_products(void **state) {
 
 /* A run's head tells them where its cases do not. */
 static void test_library_rates_of_a_record(void **state) {
-    record_t run = {0};
+    AUTO(record_free) record_t run = {0};
     environment_set_number(&run.environment, "measured.matmul_f32_flops_per_s", 50e12);
     environment_set_number(&run.environment, "measured.matmul_tf32_flops_per_s", 400e12);
     environment_set_number(&run.environment, "measured.matmul_f16_flops_per_s", 700e12);
@@ -168,7 +164,6 @@ static void test_library_rates_of_a_record(void **state) {
     assert_true(matmul_flops_per_s(&rates, MATMUL_F32) == 50e12);
     assert_true(matmul_flops_per_s(&rates, MATMUL_TF32) == 400e12);
     assert_true(matmul_flops_per_s(&rates, MATMUL_F16) == 700e12);
-    record_free(&run);
 }
 
 /* What an H200 says of itself, and others: whitepapers have 989 TFLOP/s at 1.83 GHz for the same
@@ -181,7 +176,7 @@ static void test_peaks_of_chips(void **state) {
                  {"sm_86", 1024, 256, 484},  {"sm_89", 1024, 256, 484},  {"sm_90", 4096, 256, 484},
                  {"sm_100", 8192, 256, 740}, {"sm_120", 1024, 256, 484}, {"sm_999", NAN, 256, 484}};
     for (size_t i = 0; i < COUNT_OF(CHIPS); i++) {
-        environment_t env = {0};
+        AUTO(environment_free) environment_t env = {0};
         environment_set(&env, "gpu.arch", CHIPS[i].arch);
         environment_set_number(&env, "gpu.multiprocessors", 132);
         environment_set_number(&env, "gpu.clock_max_mhz", 1980);
@@ -199,7 +194,6 @@ static void test_peaks_of_chips(void **state) {
         assert_true(rates.on_chip_bytes == 50e6 + 132 * 1024 * CHIPS[i].kept_kib);
         assert_true(rates.cluster_bytes == 16 * 1024 * CHIPS[i].kept_kib);
         assert_true(rates.cpu_peak_flops_per_s == 16 * 64 * 7e9);
-        environment_free(&env);
     }
 }
 

@@ -214,14 +214,12 @@ static void test_nesting(void **state) {
                                               /* as many numbers waiting as a level can have */
                                               {"max(1, 1 == 1 + 1 * ", ")"}};
     for (size_t i = 0; i < COUNT_OF(BRACKETS); i++) {
-        char *deepest = nested(31, BRACKETS[i][0], "3", BRACKETS[i][1]);
-        char *deeper = nested(32, BRACKETS[i][0], "3", BRACKETS[i][1]);
+        AUTO_FREE char *deepest = nested(31, BRACKETS[i][0], "3", BRACKETS[i][1]);
+        AUTO_FREE char *deeper = nested(32, BRACKETS[i][0], "3", BRACKETS[i][1]);
         int64_t value;
         assert_ok(evaluate(deepest, &value, &err));
         assert_fails_with(evaluate(deeper, &value, &err), STATUS_USAGE,
                           "nested over 32 levels deep");
-        free(deepest);
-        free(deeper);
     }
 }
 
@@ -229,11 +227,10 @@ static void test_long_texts(void **state) {
     char *sum = nested(499, "1+", "11", ""); /* 1000 bytes, and no nesting */
     assert_int_equal(strlen(sum), EXPRESSION_LONGEST);
     check_value(sum, 510);
-    char *longer = mem_format("%s ", sum);
+    AUTO_FREE char *longer = mem_format("%s ", sum);
     int64_t value;
     assert_fails(evaluate(longer, &value, &err), STATUS_USAGE,
                  "found an expression of 1001 bytes, expected at most 1000");
-    free(longer);
     free(sum);
     expression_free(NULL);
 }

@@ -76,12 +76,10 @@ static void assert_value(double found, double expected) {
 static void test_text_and_name(void **state) {
     bool seen[FLAG_OTHER + 1] = {false};
     for (size_t i = 0; i < COUNT_OF(TABLE); i++) {
-        char *text = flag_text(&TABLE[i].flag), *name = flag_name(&TABLE[i].flag);
+        AUTO_FREE char *text = flag_text(&TABLE[i].flag), *name = flag_name(&TABLE[i].flag);
         assert_string_equal(text, TABLE[i].text);
         assert_string_equal(name, TABLE[i].name);
         seen[TABLE[i].flag.kind] = true;
-        free(text);
-        free(name);
     }
     for (size_t kind = 0; kind <= FLAG_OTHER; kind++)
         if (!seen[kind])
@@ -89,7 +87,7 @@ static void test_text_and_name(void **state) {
 }
 
 static void test_read_back(void **state) {
-    flag_list_t list = {0};
+    AUTO(flag_list_free) flag_list_t list = {0};
     for (size_t i = 0; i < COUNT_OF(TABLE); i++) {
         flag_list_add_text(&list, TABLE[i].text);
         const flag_t *found = &list.items[i], *expected = &TABLE[i].flag;
@@ -101,7 +99,6 @@ static void test_read_back(void **state) {
         else
             assert_string_equal(found->word, expected->word);
     }
-    flag_list_free(&list);
 }
 
 /* Near to a known one, but not it: no byte of a saved text may be lost. */
@@ -123,25 +120,21 @@ static void test_other_texts_stay_as_they_are(void **state) {
         "%w %t",
     };
     for (size_t i = 0; i < COUNT_OF(TEXTS); i++) {
-        flag_list_t list = {0};
+        AUTO(flag_list_free) flag_list_t list = {0};
         flag_list_add_text(&list, TEXTS[i]);
-        char *text = flag_text(&list.items[0]);
+        AUTO_FREE char *text = flag_text(&list.items[0]);
         assert_int_equal(list.items[0].kind, FLAG_OTHER);
         assert_string_equal(text, TEXTS[i]);
-        free(text);
-        flag_list_free(&list);
     }
 }
 
 static void test_rounded_numbers_make_the_same_text(void **state) {
     for (double ns = 0.5; ns < 5e10; ns *= 1.0173) {
         const flag_t flag = {FLAG_UNDER_EVENT_FLOOR, {ns, ns * 3.7}, NULL};
-        flag_list_t list = {0};
-        char *text = flag_text(&flag);
+        AUTO(flag_list_free) flag_list_t list = {0};
+        AUTO_FREE char *text = flag_text(&flag);
         flag_list_add_text(&list, text);
         assert_int_equal(list.items[0].kind, FLAG_UNDER_EVENT_FLOOR);
-        free(text);
-        flag_list_free(&list);
     }
 }
 
@@ -153,7 +146,7 @@ static void test_severity(void **state) {
 }
 
 static void test_lists(void **state) {
-    flag_list_t list = {0}, more = {0};
+    AUTO(flag_list_free) flag_list_t list = {0}, more = {0};
     flag_list_add(&list, FLAG_OVER_LIMIT, "dram", 1.1, NAN);
     flag_list_add(&list, FLAG_SANITIZER, "memcheck", 3, NAN);
     flag_list_add(&list, FLAG_OVER_LIMIT, "l2", 1.2, NAN);
@@ -169,8 +162,6 @@ static void test_lists(void **state) {
     flag_list_remove(&list, FLAG_OVER_LIMIT);
     assert_int_equal(list.n, 2);
     assert_string_equal(list.items[0].word, "memcheck");
-    flag_list_free(&list);
-    flag_list_free(&more);
 }
 
 #include "run_tests.h"

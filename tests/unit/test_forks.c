@@ -28,7 +28,7 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    test_t *test = *state;
+    AUTO_FREE test_t *test = *state;
     if (test->link.label != NULL)
         worker_link_free(&test->link);
     forks_free(&test->forks);
@@ -40,7 +40,6 @@ static int tear_down(void **state) {
     unsetenv("COMPILER_OPENS");
     unsetenv("CUDA_VISIBLE_DEVICES");
     unsetenv("SET_LATE");
-    free(test);
     return 0;
 }
 
@@ -82,7 +81,7 @@ static void assert_forked(const worker_link_t *link, bool is_forked) {
 /* As bench/io/subprocess.c reads whose a process is. */
 static bool shows_tag(pid_t pid, const char *tag) {
     char *path = mem_format("/proc/%d/environ", (int)pid), text[1 << 16];
-    char *wanted = mem_format(WORKER_TAG "=%s", tag);
+    AUTO_FREE char *wanted = mem_format(WORKER_TAG "=%s", tag);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     const size_t n = fread(text, 1, sizeof text, file);
@@ -91,7 +90,6 @@ static bool shows_tag(pid_t pid, const char *tag) {
     for (size_t at = 0; at < n && !found; at += strlen(text + at) + 1)
         found = strcmp(text + at, wanted) == 0;
     free(path);
-    free(wanted);
     return found;
 }
 
@@ -110,13 +108,11 @@ static void a_fork_is_as_if_it_had_been_started(void **state) {
     assert_string_equal(told(link, "late"), "'1'");
     assert_string_equal(told(link, "by_torch"), "1");
     assert_true(shows_tag(link->child.pid, "told 1"));
-    char *here = getcwd(NULL, 0), *folder = fs_join(here, "tests/fixtures/workers");
+    AUTO_FREE char *here = getcwd(NULL, 0), *folder = fs_join(here, "tests/fixtures/workers");
     assert_string_equal(told(link, "folder"), here);
     assert_string_equal(told(link, "path"), folder);
     assert_true(text_starts(told(link, "main"), folder));
     assert_string_equal(told(link, "spawned_main"), told(link, "main"));
-    free(folder);
-    free(here);
 }
 
 static char *files_of(const worker_link_t *link) {
@@ -128,15 +124,13 @@ static void a_fork_has_only_its_own_files(void **state) {
     worker_link_t *link = make_link(*state, NONE, "python");
     start(link);
     assert_forked(link, true);
-    char *forked = files_of(link);
+    AUTO_FREE char *forked = files_of(link);
     worker_link_stop(link);
     link->server = NULL;
     start(link);
     assert_forked(link, false);
-    char *started = files_of(link);
+    AUTO_FREE char *started = files_of(link);
     assert_string_equal(forked, started);
-    free(forked);
-    free(started);
 }
 
 static void it_ends_as_others_do(void **state) {
@@ -223,12 +217,10 @@ static void threads_would_be_lost(void **state) {
 /* Have `variable` name a file that looks like the GPU's. The folder is to be removed. */
 static char *make_device(const char *variable) {
     char *folder = temporary_folder();
-    char *devices = fs_join(folder, "dev"), *device = fs_join(devices, "nvidiactl");
+    AUTO_FREE char *devices = fs_join(folder, "dev"), *device = fs_join(devices, "nvidiactl");
     assert_ok(fs_make_folders(devices, &err));
     assert_ok(fs_write_atomic(device, "", 0, &err));
     setenv(variable, device, 1);
-    free(device);
-    free(devices);
     return folder;
 }
 

@@ -17,20 +17,18 @@ static void write_ok(const char *path, const void *data, size_t size) {
 }
 
 static void assert_content(const char *path, const char *expected, size_t expected_size) {
-    char *data;
+    AUTO_FREE char *data;
     size_t size;
     assert_ok(fs_read(path, &data, &size, &err));
     assert_int_equal(size, expected_size);
     assert_memory_equal(data, expected, size);
     assert_int_equal(data[size], '\0');
-    free(data);
 }
 
 static size_t count_entries(const char *folder) {
-    text_list_t names = {0};
+    AUTO(text_list_free) text_list_t names = {0};
     assert_ok(fs_list(folder, "", &names, &err));
     size_t n = names.n;
-    text_list_free(&names);
     return n;
 }
 
@@ -46,24 +44,22 @@ static char *noise(size_t size) {
 }
 
 static void what_is_written_is_read(void **state) {
-    char *path = fs_join(*state, "file");
+    AUTO_FREE char *path = fs_join(*state, "file");
     write_ok(path, "", 0);
     assert_content(path, "", 0);
     write_ok(path, "x", 1);
     assert_content(path, "x", 1);
     write_ok(path, "a\0b\n", 4);
     assert_content(path, "a\0b\n", 4);
-    char *large = noise(3000001);
+    AUTO_FREE char *large = noise(3000001);
     write_ok(path, large, 3000001);
     assert_content(path, large, 3000001);
-    free(large);
     assert_int_equal(count_entries(*state), 1); /* no temporary file stays */
     assert_int_equal(unlink(path), 0);
-    free(path);
 }
 
 static void files_follow_the_umask(void **state) {
-    char *path = fs_join(*state, "mode");
+    AUTO_FREE char *path = fs_join(*state, "mode");
     mode_t before = umask(027);
     write_ok(path, "x", 1);
     umask(before);
@@ -71,12 +67,11 @@ static void files_follow_the_umask(void **state) {
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0640);
     assert_int_equal(unlink(path), 0);
-    free(path);
 }
 
 static void a_failed_write_leaves_nothing(void **state) {
-    char *folder = fs_join(*state, "in_the_way");
-    char *inside = fs_join(folder, "keep");
+    AUTO_FREE char *folder = fs_join(*state, "in_the_way");
+    AUTO_FREE char *inside = fs_join(folder, "keep");
     error_t err = ERROR_INIT;
     assert_int_equal(fs_make_folders(folder, &err), STATUS_OK);
     write_ok(inside, "old", 3);
@@ -85,18 +80,15 @@ static void a_failed_write_leaves_nothing(void **state) {
     assert_content(inside, "old", 3);
     assert_int_equal(count_entries(*state), 1);
     error_clear(&err);
-    char *missing = fs_join(*state, "no/such/folder/file");
+    AUTO_FREE char *missing = fs_join(*state, "no/such/folder/file");
     assert_int_equal(fs_write_atomic(missing, "x", 1, &err), STATUS_USAGE);
     assert_true(text_starts(err.text, missing));
     assert_non_null(strstr(err.text, "No such file"));
     assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
-    free(folder);
-    free(inside);
-    free(missing);
 }
 
 static void a_pipe_is_never_replaced(void **state) {
-    char *fifo = fs_join(*state, "fifo");
+    AUTO_FREE char *fifo = fs_join(*state, "fifo");
     struct stat info;
     assert_int_equal(mkfifo(fifo, 0600), 0);
     assert_fails_with(fs_write_atomic(fifo, "new", 3, &err), STATUS_USAGE,
@@ -105,7 +97,6 @@ static void a_pipe_is_never_replaced(void **state) {
     assert_true(S_ISFIFO(info.st_mode));
     assert_int_equal(count_entries(*state), 1);
     assert_int_equal(unlink(fifo), 0);
-    free(fifo);
 }
 
 static char *read_raw(const char *path, size_t *size) {
@@ -119,7 +110,7 @@ static char *read_raw(const char *path, size_t *size) {
 
 static void a_new_file_replaces_none(void **state) {
     bool exists;
-    char *path = fs_join(*state, "new");
+    AUTO_FREE char *path = fs_join(*state, "new");
     const size_t n = count_entries(*state);
     assert_ok(fs_write_new(path, "first", 5, &exists, &err));
     assert_false(exists);
@@ -131,17 +122,16 @@ static void a_new_file_replaces_none(void **state) {
     free(path);
     path = fs_join(*state, "no/such/folder");
     assert_fails_with(fs_write_new(path, "x", 1, &exists, &err), STATUS_USAGE, path);
-    free(path);
 }
 
 static void gzip(void **state) {
     static const size_t sizes[] = {0, 1, 200000};
-    char *path = fs_join(*state, "cases.jsonl.gz");
-    char *data = noise(200000);
+    AUTO_FREE char *path = fs_join(*state, "cases.jsonl.gz");
+    AUTO_FREE char *data = noise(200000);
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         assert_ok(write_gzip(path, data, sizes[i], &err));
         size_t packed_size;
-        char *packed = read_raw(path, &packed_size);
+        AUTO_FREE char *packed = read_raw(path, &packed_size);
         assert_memory_equal(packed, "\x1f\x8b\x08", 3);
         assert_memory_equal(packed + 4, "\0\0\0\0", 4); /* no time stamp: same data, same file */
         assert_content(path, data, sizes[i]);
@@ -163,15 +153,12 @@ static void gzip(void **state) {
         size_t size;
         assert_int_equal(fs_read(path, &unpacked, &size, &broken), STATUS_USAGE);
         assert_non_null(strstr(broken.text, "broken gzip file"));
-        free(packed);
     }
-    free(data);
     assert_int_equal(unlink(path), 0);
-    free(path);
 }
 
 static void unreadable_files(void **state) {
-    char *missing = fs_join(*state, "missing.json");
+    AUTO_FREE char *missing = fs_join(*state, "missing.json");
     const char *const paths[] = {missing, *state};
     const char *const causes[] = {"No such file", "Is a directory"};
     for (size_t i = 0; i < 2; i++) {
@@ -182,7 +169,6 @@ static void unreadable_files(void **state) {
         assert_true(text_starts(err.text, paths[i]));
         assert_non_null(strstr(err.text, causes[i]));
     }
-    free(missing);
 }
 
 static void folders(void **state) {
@@ -191,8 +177,8 @@ static void folders(void **state) {
     assert_int_equal(fs_make_folders(deep, &err), STATUS_OK);
     assert_int_equal(fs_make_folders(deep, &err), STATUS_OK);
     assert_true(fs_is_folder(deep));
-    char *file = fs_join(deep, "z.json"), *other = fs_join(deep, "a.json");
-    char *third = fs_join(deep, ".hidden");
+    AUTO_FREE char *file = fs_join(deep, "z.json"), *other = fs_join(deep, "a.json");
+    AUTO_FREE char *third = fs_join(deep, ".hidden");
     write_ok(file, "{}", 2);
     write_ok(other, "{}", 2);
     write_ok(third, "", 0);
@@ -203,7 +189,7 @@ static void folders(void **state) {
     text_list_free(&names);
     assert_int_equal(count_entries(deep), 3);
 
-    char *below = fs_join(file, "x/y");
+    AUTO_FREE char *below = fs_join(file, "x/y");
     assert_int_equal(fs_make_folders(below, &err), STATUS_USAGE);
     assert_true(text_starts(err.text, file));
     error_clear(&err);
@@ -216,16 +202,12 @@ static void folders(void **state) {
     assert_int_equal(fs_remove_tree(a, &err), STATUS_OK); /* missing is fine */
     free(deep);
     free(a);
-    free(file);
-    free(other);
-    free(third);
-    free(below);
 }
 
 static void removing_spares_what_links_point_at(void **state) {
-    char *kept = fs_join(*state, "kept"), *precious = fs_join(kept, "precious");
-    char *doomed = fs_join(*state, "doomed"), *inner = fs_join(doomed, "link");
-    char *link = fs_join(*state, "link"), *link_slash = fs_join(*state, "link/");
+    AUTO_FREE char *kept = fs_join(*state, "kept"), *precious = fs_join(kept, "precious");
+    AUTO_FREE char *doomed = fs_join(*state, "doomed"), *inner = fs_join(doomed, "link");
+    AUTO_FREE char *link = fs_join(*state, "link"), *link_slash = fs_join(*state, "link/");
     assert_ok(fs_make_folders(kept, &err));
     assert_ok(fs_make_folders(doomed, &err));
     write_ok(precious, "!", 1);
@@ -239,12 +221,6 @@ static void removing_spares_what_links_point_at(void **state) {
     assert_int_not_equal(lstat(link, &info), 0);
     assert_content(precious, "!", 1);
     assert_ok(fs_remove_tree(kept, &err));
-    free(kept);
-    free(precious);
-    free(doomed);
-    free(inner);
-    free(link);
-    free(link_slash);
 }
 
 static void paths(void **state) {
@@ -252,26 +228,24 @@ static void paths(void **state) {
         const char *folder, *name, *joined;
     } joins[] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"/", "b", "/b"}};
     for (size_t i = 0; i < COUNT_OF(joins); i++) {
-        char *joined = fs_join(joins[i].folder, joins[i].name);
+        AUTO_FREE char *joined = fs_join(joins[i].folder, joins[i].name);
         assert_string_equal(joined, joins[i].joined);
-        free(joined);
     }
     static const struct {
         const char *path, *stem;
     } stems[] = {{"sweeps/study.json", "study"},    {"study", "study"},       {"a.b/c", "c"},
                  {"cases.jsonl.gz", "cases.jsonl"}, {"x/.hidden", ".hidden"}, {"x/", ""}};
     for (size_t i = 0; i < COUNT_OF(stems); i++) {
-        char *stem = fs_stem(stems[i].path);
+        AUTO_FREE char *stem = fs_stem(stems[i].path);
         assert_string_equal(stem, stems[i].stem);
-        free(stem);
     }
 }
 
 static void programs_are_found_on_the_path(void **state) {
-    char *old_path = mem_text(getenv("PATH"));
-    char *first = fs_join(*state, "first"), *second = fs_join(*state, "second");
-    char *plain = fs_join(first, "tool"), *folder = fs_join(first, "other");
-    char *tool = fs_join(second, "tool"), *other = fs_join(second, "other");
+    AUTO_FREE char *old_path = mem_text(getenv("PATH"));
+    AUTO_FREE char *first = fs_join(*state, "first"), *second = fs_join(*state, "second");
+    AUTO_FREE char *plain = fs_join(first, "tool"), *folder = fs_join(first, "other");
+    AUTO_FREE char *tool = fs_join(second, "tool"), *other = fs_join(second, "other");
     assert_ok(fs_make_folders(folder, &err)); /* a folder is no program */
     assert_ok(fs_make_folders(second, &err));
     write_ok(plain, "", 0); /* not executable */
@@ -279,7 +253,7 @@ static void programs_are_found_on_the_path(void **state) {
     write_ok(other, "", 0);
     assert_int_equal(chmod(tool, 0755), 0);
     assert_int_equal(chmod(other, 0755), 0);
-    char *path = mem_format("%s:%s", first, second);
+    AUTO_FREE char *path = mem_format("%s:%s", first, second);
     setenv("PATH", path, 1);
     const char *const found[] = {tool, other};
     const char *const asked[] = {"tool", "other"};
@@ -292,21 +266,13 @@ static void programs_are_found_on_the_path(void **state) {
     assert_string_equal(program, tool);
     free(program);
     setenv("PATH", old_path, 1);
-    free(old_path);
-    free(first);
-    free(second);
-    free(plain);
-    free(folder);
-    free(tool);
-    free(other);
-    free(path);
 }
 
 static void the_project_root(void **state) {
     error_t err = ERROR_INIT;
     char *root = NULL, *project = fs_join(*state, "project"), *here = getcwd(NULL, 0);
-    char *kernels = fs_join(project, "kernels"), *sweeps = fs_join(project, "sweeps");
-    char *resolved = realpath(*state, NULL), *expected = fs_join(resolved, "project");
+    AUTO_FREE char *kernels = fs_join(project, "kernels"), *sweeps = fs_join(project, "sweeps");
+    AUTO_FREE char *resolved = realpath(*state, NULL), *expected = fs_join(resolved, "project");
 
     setenv("BENCH_ROOT", project, 1);
     assert_int_equal(fs_make_folders(kernels, &err), STATUS_OK);
@@ -329,9 +295,8 @@ static void the_project_root(void **state) {
     assert_int_equal(chdir(project), 0);
     assert_int_equal(folders_data(&root, &err), STATUS_USAGE);
     error_clear(&err);
-    char *ours = fs_join(kernels, "workload.schema.json");
+    AUTO_FREE char *ours = fs_join(kernels, "workload.schema.json");
     assert_int_equal(fs_write_atomic(ours, "{}", 2, &err), STATUS_OK);
-    free(ours);
     for (int below = 0; below < 2; below++) {
         assert_int_equal(chdir(below ? "kernels" : "."), 0);
         assert_int_equal(folders_data(&root, &err), STATUS_OK);
@@ -340,16 +305,11 @@ static void the_project_root(void **state) {
     }
     assert_int_equal(chdir(here), 0);
 
-    char *executable = NULL;
+    AUTO_FREE char *executable = NULL;
     assert_int_equal(fs_executable(&executable, &err), STATUS_OK);
     assert_true(text_starts(executable, "/") && text_ends(executable, "/test_fs"));
-    free(executable);
     free(project);
     free(here);
-    free(kernels);
-    free(sweeps);
-    free(resolved);
-    free(expected);
 }
 
 static void temporary_folders_follow_tmpdir(void **state) {
@@ -384,7 +344,7 @@ static void refuses_to_remove(const char *path) {
 
 static void only_what_bench_made_is_removed(void **state) {
     error_t err = ERROR_INIT;
-    char *odd = fs_join(*state, "../bench-1-2"), *above = fs_join(*state, "x/../../..");
+    AUTO_FREE char *odd = fs_join(*state, "../bench-1-2"), *above = fs_join(*state, "x/../../..");
     refuses_to_remove("/no/such/folder");
     refuses_to_remove("");
     refuses_to_remove("/tmp");
@@ -394,11 +354,9 @@ static void only_what_bench_made_is_removed(void **state) {
     refuses_to_remove(odd);
     refuses_to_remove(above);
     assert_int_equal(fs_remove_tree("/tmp/bench-1-2-abcdef", &err), STATUS_OK); /* missing */
-    free(odd);
-    free(above);
 
-    char *folder = fs_join(*state, "run"), *part = fs_join(folder, "compiled");
-    char *mark = fs_join(folder, "run.json"), *inside = fs_join(part, "file");
+    AUTO_FREE char *folder = fs_join(*state, "run"), *part = fs_join(folder, "compiled");
+    AUTO_FREE char *mark = fs_join(folder, "run.json"), *inside = fs_join(part, "file");
     assert_int_equal(fs_make_folders(part, &err), STATUS_OK);
     write_ok(inside, "x", 1);
     assert_int_equal(fs_remove_marked(part, "../run.json", &err), STATUS_FAILED);
@@ -417,10 +375,6 @@ static void only_what_bench_made_is_removed(void **state) {
     assert_int_equal(fs_remove_file(mark, &err), STATUS_OK);
     assert_int_equal(fs_remove_file(mark, &err), STATUS_OK);
     assert_int_equal(fs_remove_tree(folder, &err), STATUS_OK);
-    free(folder);
-    free(part);
-    free(mark);
-    free(inside);
 }
 
 static void what_cannot_be_read_leaves_nothing(void **state) {
@@ -447,16 +401,13 @@ static void file_names(void **state) {
         assert_text(fs_file_name(same[i]), same[i]);
     }
     for (size_t i = 0; i < COUNT_OF(odd); i++) {
-        char *name = fs_file_name(odd[i]);
+        AUTO_FREE char *name = fs_file_name(odd[i]);
         if (!text_is_name(name) || strlen(name) < strlen(odd[i]) + 8)
             fail_msg("\"%s\" became \"%s\"", odd[i], name);
-        free(name);
     }
     assert_text(fs_file_name("mlp/cuda/batch=1"), "mlp_cuda_batch=1");
-    char *one = fs_file_name("my run"), *other = fs_file_name("my\trun");
+    AUTO_FREE char *one = fs_file_name("my run"), *other = fs_file_name("my\trun");
     assert_string_not_equal(one, other);
-    free(one);
-    free(other);
 }
 
 /* ---- io/fs: what killed processes left half-written is cleared away, and nothing else. */
@@ -466,7 +417,7 @@ static void file_names(void **state) {
 
 static void a_new_file_is_filled_in_memory(void **state) {
     error_t err = ERROR_INIT;
-    char *path = fs_join(*state, "mapped"), *copy = fs_join(*state, "copy");
+    AUTO_FREE char *path = fs_join(*state, "mapped"), *copy = fs_join(*state, "copy");
     char *values;
     /* As a gzip file begins: a copy is of the bytes. */
     const unsigned char content[] = {0x1f, 0x8b, 8, 0, 1};
@@ -486,23 +437,18 @@ static void a_new_file_is_filled_in_memory(void **state) {
     assert_int_equal(fs_remove_file(path, &err), STATUS_OK);
     assert_int_equal(fs_map_new(path, 0, (void **)&values, &err), STATUS_OK);
     assert_null(values);
-    free(path);
-    free(copy);
 }
 
 static void without_space_it_says_how_much(void **state) {
-    error_t err = ERROR_INIT;
-    char *path = fs_join(*state, "huge");
+    AUTO(error_clear) error_t err = ERROR_INIT;
+    AUTO_FREE char *path = fs_join(*state, "huge");
     void *values;
     assert_int_equal(fs_map_new(path, (size_t)1 << 50, &values, &err), STATUS_USAGE);
     assert_non_null(strstr(err.text, "huge: needs 1.13 PB: "));
     assert_false(fs_exists(path));
-    error_clear(&err);
-    free(path);
 }
 
 static void small_files_are_in_memory(void **state) {
-    (void)state;
     char *folder;
     if (access("/dev/shm", W_OK) != 0)
         skip();
@@ -524,7 +470,6 @@ static long dead_pid(void) {
 
 static void folders_in_memory_of_a_dead_process_go(void **state) {
     error_t err = ERROR_INIT;
-    (void)state;
     int ends[2];
     char path[PATH_MAX] = "";
     assert_int_equal(pipe(ends), 0);
@@ -557,16 +502,14 @@ static void orphans_are_removed_and_nothing_else(void **state) {
                     mem_text("notes.tmp")};
     const size_t n_gone = COUNT_OF(gone), n_kept = COUNT_OF(kept);
     for (size_t i = 0; i < n_gone + n_kept; i++) {
-        char *path = fs_join(folder, i < n_gone ? gone[i] : kept[i - n_gone]);
+        AUTO_FREE char *path = fs_join(folder, i < n_gone ? gone[i] : kept[i - n_gone]);
         assert_ok(fs_write_atomic(path, "half", 4, &err));
-        free(path);
     }
     fs_remove_orphans(folder);
     for (size_t i = 0; i < n_gone + n_kept; i++) {
-        char *name = i < n_gone ? gone[i] : kept[i - n_gone], *path = fs_join(folder, name);
+        AUTO_FREE char *name = i < n_gone ? gone[i] : kept[i - n_gone],
+                       *path = fs_join(folder, name);
         assert_int_equal(fs_exists(path), i >= n_gone);
-        free(path);
-        free(name);
     }
     fs_remove_temporary(&folder);
     fs_remove_orphans("/no/such/folder");

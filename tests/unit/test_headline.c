@@ -42,15 +42,15 @@ static void assert_sizes(const headline_t *headline, const int64_t *sizes, size_
 
 /* Sizes 1, 2, 4 … 1024; the study's is 64; the lead changes between 256 and 512. */
 static void test_sizes_that_matter_come_first(void **state) {
+    AUTO(record_free)
     record_t run = plant_ratios((double[]){2, 2, 2, 2, 2, 2, 2, 2, 2, 0.5, 0.5}, 11);
     static const int64_t MOST[][6] = {{64}, {64, 1024}, {1, 64, 1024}, {1, 64, 256, 512, 1024}};
     static const size_t N[] = {1, 2, 3, 5};
     for (size_t i = 0; i < COUNT_OF(N); i++) {
-        shown_t shown = show(&run, N[i]);
+        AUTO(shown_free) shown_t shown = show(&run, N[i]);
         assert_sizes(&shown.headline, MOST[i], N[i]);
-        shown_free(&shown);
     }
-    shown_t all = show(&run, 100);
+    AUTO(shown_free) shown_t all = show(&run, 100);
     assert_int_equal(all.headline.n, 11);
     assert_has(all.text, "mlp_infer f32, GPU, median host_to_host\nfaster (95 % interval) ");
     assert_has(all.text, "batch 1 ");
@@ -58,8 +58,6 @@ static void test_sizes_that_matter_come_first(void **state) {
     assert_has(all.text, " 01_study  2.00 µs eager\n");
     assert_has(all.text, "\nCUDA 2.0");
     assert_has(all.text, "\nPyTorch 2.0");
-    shown_free(&all);
-    record_free(&run);
 }
 
 /* Which of n sizes is farthest from all shown ones, as the rule says it: by looking at all of them. */
@@ -86,23 +84,21 @@ static void test_the_size_farthest_from_all_shown_is_next(void **state) {
     for (size_t i = 0; i < N; i++)
         ratios[i] = i < CHANGE ? 2 : 0.5;
     shown_sizes[CHANGE - 1] = shown_sizes[CHANGE] = true;
-    record_t run = plant_ratios(ratios, N);
+    AUTO(record_free) record_t run = plant_ratios(ratios, N);
     for (size_t most = N_FIRST; most <= HEADLINE_ROWS; most++) {
-        shown_t shown = show(&run, most);
+        AUTO(shown_free) shown_t shown = show(&run, most);
         assert_int_equal(shown.headline.n, most);
         for (size_t i = 0, row = 0; i < N; i++)
             if (shown_sizes[i])
                 assert_int_equal(shown.headline.rows[row++].row->size, (int64_t)1 << i);
-        shown_free(&shown);
         shown_sizes[farthest(shown_sizes, N)] = true;
     }
-    record_free(&run);
 }
 
 /* With one pass nobody is called faster by an interval, and the reason stands below the table. */
 static void test_one_pass_has_no_interval(void **state) {
-    record_t run = plant_one_pass();
-    shown_t shown = show(&run, 10);
+    AUTO(record_free) record_t run = plant_one_pass();
+    AUTO(shown_free) shown_t shown = show(&run, 10);
     assert_has(shown.text, "\nlower time ");
     assert_has(shown.text, "\nCUDA ≈ 3.4× ");
     assert_has(shown.text, "\nPyTorch ≈ 5.0× ");
@@ -113,13 +109,11 @@ static void test_one_pass_has_no_interval(void **state) {
     shown = show(&run, 10);
     assert_has(shown.text, "\nfaster (95 % interval)  size ");
     assert_has(shown.text, "\n\n6 passes; 95 % intervals are over passes.\n");
-    shown_free(&shown);
-    record_free(&run);
 }
 
 /* In rounds of the same process the time is 1000 ns or 2000 ns. */
 static void test_two_values_are_marked(void **state) {
-    record_t run = plant_ratios((double[]){3}, 1);
+    AUTO(record_free) record_t run = plant_ratios((double[]){3}, 1);
     phase_t *phase = &run.cases[0].phases[1];
     assert_string_equal(phase->name, "host_to_host");
     free(phase->samples);
@@ -137,46 +131,39 @@ static void test_two_values_are_marked(void **state) {
     }
     phase_summarise(phase);
     assert_true(phase->bimodal.found);
-    shown_t shown = show(&run, 10);
+    AUTO(shown_free) shown_t shown = show(&run, 10);
     assert_has(shown.text, " µs ‡ 01_study");
     assert_has(shown.text, "× (1.5–3.0) ‡ "); /* 3000 over either value */
     assert_has(shown.text, "‡: it has two values; the");
-    shown_free(&shown);
-    record_free(&run);
 }
 
 /* The ratio is 2 in one boot, 4 in the next, and a third lacks the case of PyTorch. */
 static void test_boots_have_a_range(void **state) {
-    record_t run = plant_ratios((double[]){2, 2}, 2);
+    AUTO(record_free) record_t run = plant_ratios((double[]){2, 2}, 2);
     record_t more[] = {plant_ratios((double[]){4, 0.5}, 2), plant_ratios((double[]){3, 3}, 1)};
     const boots_t boots = {.runs = (const record_t *[]){&more[0], &more[1]}, .n = 2};
+    AUTO(comparison_set_list_free)
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
     const headline_part_t part = {&run, &sets, NULL, &boots};
-    headline_t headline = headline_select(&part, 1, 10);
-    char *text = headline_text(&headline);
+    AUTO(headline_free) headline_t headline = headline_select(&part, 1, 10);
+    AUTO_FREE char *text = headline_text(&headline);
     assert_has(text, "\nover 3 boots: mlp_infer f32, batch 1 2.0–4.0×; mlp_infer f32, batch 2 "
                      "0.50–2.00× (in 2 of 3), they\n    disagree. The interval ");
-    free(text);
-    headline_free(&headline);
-    comparison_set_list_free(&sets);
     record_free(&more[0]);
     record_free(&more[1]);
-    record_free(&run);
 }
 
 static void test_no_difference_is_no_win(void **state) {
-    record_t run = plant_ratios((double[]){1}, 1);
-    shown_t shown = show(&run, 10);
+    AUTO(record_free) record_t run = plant_ratios((double[]){1}, 1);
+    AUTO(shown_free) shown_t shown = show(&run, 10);
     assert_has(shown.text, "\nnone, ");
-    shown_free(&shown);
-    record_free(&run);
 }
 
 /* A worker of somebody's own that is faster than PyTorch is the one to beat. */
 static void test_best_rival_is_whoever_is_fastest(void **state) {
-    record_t run = plant_ratios((double[]){4}, 1);
+    AUTO(record_free) record_t run = plant_ratios((double[]){4}, 1);
     plant(&run, (planted_t){"mine", "cuda", "jit", 1, 500, CASE_OK, NULL}, 9);
-    shown_t shown = show(&run, 10);
+    AUTO(shown_free) shown_t shown = show(&run, 10);
     assert_has(shown.text, "  501 ns jit\n");
     assert_int_equal(shown.headline.rows[0].row->headline.verdict, VERDICT_THEIRS);
     assert_has(shown.text, "\nmlp_infer f32, batch 1, other rivals: PyTorch eager 4.0");
@@ -186,18 +173,14 @@ static void test_best_rival_is_whoever_is_fastest(void **state) {
     run = plant_ratios((double[]){4}, 1);
     shown = show(&run, 10);
     assert_has_not(shown.text, "other rivals");
-    shown_free(&shown);
-    record_free(&run);
 }
 
 /* Nobody asked for a comparison there. */
 static void test_sizes_without_a_rival_are_left_out(void **state) {
-    record_t run = plant_ratios((double[]){2}, 1);
+    AUTO(record_free) record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 64, 10, CASE_OK, NULL}, 3);
-    shown_t shown = show(&run, 10);
+    AUTO(shown_free) shown_t shown = show(&run, 10);
     assert_sizes(&shown.headline, (int64_t[]){1}, 1);
-    shown_free(&shown);
-    record_free(&run);
 }
 
 /* Where both sides were run and there is no ratio, the reason stands in its place. */
@@ -210,13 +193,13 @@ static void test_sizes_without_a_ratio_say_why(void **state) {
                  {CASE_OK, CASE_THROTTLED, "the rival was throttled "},
                  {CASE_IMPLAUSIBLE, CASE_FAILED, "ours is implausible, the rival failed "}};
     enum { N = COUNT_OF(SIZES) };
-    record_t run = plant_ratios((double[]){2, 2}, 2);
+    AUTO(record_free) record_t run = plant_ratios((double[]){2, 2}, 2);
     for (size_t i = 0; i < N; i++) {
         const int64_t batch = 64 << i;
         plant(&run, (planted_t){"cuda", "cuda", "01_study", batch, 10, SIZES[i].ours, "why"}, 3);
         plant(&run, (planted_t){"pytorch", "cuda", "eager", batch, 10, SIZES[i].theirs, "why"}, 4);
     }
-    shown_t shown = show(&run, 10);
+    AUTO(shown_free) shown_t shown = show(&run, 10);
     assert_int_equal(shown.headline.n, 2 + N);
     for (size_t i = 0; i < N; i++)
         assert_has(shown.text, SIZES[i].reason);
@@ -225,22 +208,19 @@ static void test_sizes_without_a_ratio_say_why(void **state) {
     shown = show(&run, 3); /* those with a ratio come first */
     assert_sizes(&shown.headline, (int64_t[]){1, 2, 64}, 3);
     assert_int_equal(shown.headline.n_omitted, N - 1);
-    shown_free(&shown);
+    AUTO(comparison_set_list_free)
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
     const headline_part_t parts[] = {{&run, &sets, "a", NULL}, {&run, &sets, "b", NULL}};
-    headline_t both = headline_select(parts, 2, 100);
+    AUTO(headline_free) headline_t both = headline_select(parts, 2, 100);
     assert_int_equal(both.n, 4);
-    headline_free(&both);
-    comparison_set_list_free(&sets);
-    record_free(&run);
 }
 
 /* What cannot win says why; a declared algorithm of ours is no surprise, a rival's is. */
 static void test_other_work_is_named_on_the_side_of_rivals(void **state) {
-    record_t run = plant_ratios((double[]){2}, 1);
+    AUTO(record_free) record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "02_sums", 1, 10, CASE_OK, NULL}, 3);
     run.cases[2].results_json = mem_text("{\"algorithmic\":true}");
-    shown_t shown = show(&run, 10);
+    AUTO(shown_free) shown_t shown = show(&run, 10);
     assert_has_not(shown.text, "02_sums");
     shown_free(&shown);
     plant(&run, (planted_t){"pytorch", "cuda", "sums", 1, 100, CASE_OK, NULL}, 4);
@@ -250,75 +230,66 @@ static void test_other_work_is_named_on_the_side_of_rivals(void **state) {
                "\nmlp_infer f32, batch 1, faster, but not compared: PyTorch sums 100 ns is "
                "another algorithm\n");
     assert_has_not(shown.text, "02_sums");
-    shown_free(&shown);
-    record_free(&run);
 }
 
 static void test_alone_there_is_no_rival(void **state) {
-    record_t run = {.name = mem_text("planted")};
+    AUTO(record_free) record_t run = {.name = mem_text("planted")};
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 64, 10, CASE_OK, NULL}, 3);
-    shown_t shown = show(&run, 10);
+    AUTO(shown_free) shown_t shown = show(&run, 10);
     assert_sizes(&shown.headline, (int64_t[]){64}, 1);
     assert_has(shown.text, "–");
-    shown_free(&shown);
-    record_free(&run);
 }
 
 /* One part shows the CPU beside the GPU; of several, each shows its GPU. */
 static void test_cpu_is_no_headline_where_a_gpu_is(void **state) {
-    record_t gpu = {.name = mem_text("gpu")}, cpu = {.name = mem_text("cpu")};
+    AUTO(record_free) record_t gpu = {.name = mem_text("gpu")}, cpu = {.name = mem_text("cpu")};
     plant_pair(&gpu, "cuda", 1, 2);
     plant_pair(&gpu, "cpu", 1, 3);
     plant_pair(&cpu, "cpu", 1, 3);
+    AUTO(comparison_set_list_free)
     comparison_set_list_t of_gpu = comparison_sets_of(&gpu, "mlp_infer"),
                           of_cpu = comparison_sets_of(&cpu, "mlp_infer");
     const headline_part_t parts[] = {{&cpu, &of_cpu, "2026-11-22", NULL},
                                      {&gpu, &of_gpu, "saved 2026-11-21", NULL}};
+    AUTO(headline_free)
     headline_t alone = headline_select(&parts[1], 1, 10), both = headline_select(parts, 2, 10);
     assert_int_equal(alone.n, 2);
     assert_int_equal(both.n, 2);
-    char *text = headline_text(&both);
+    AUTO_FREE char *text = headline_text(&both);
     assert_has(text, "mlp_infer f32, CPU, 2026-11-22, median host_to_host\nfaster");
     assert_has(text, "\nmlp_infer f32, GPU, saved 2026-11-21, median host_to_host\nfaster");
-    free(text);
-    headline_free(&alone);
-    headline_free(&both);
-    comparison_set_list_free(&of_gpu);
-    comparison_set_list_free(&of_cpu);
-    record_free(&gpu);
-    record_free(&cpu);
 }
 
 /* Where nothing of ours was run, as of an imported problem; elsewhere it is a rival. */
 static void test_a_candidate_stands_for_ours(void **state) {
-    record_t run = {.name = mem_text("")};
+    AUTO(record_free) record_t run = {.name = mem_text("")};
     plant(&run, (planted_t){"python", "cpu", "mine", 1, 1000, CASE_OK, NULL}, 1);
     plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 2000, CASE_OK, NULL}, 2);
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 4000, CASE_OK, NULL}, 3);
     plant(&run, (planted_t){"python", "cuda", "mine", 1, 1000, CASE_OK, NULL}, 4);
-    shown_t shown = show(&run, 10);
+    AUTO(shown_free) shown_t shown = show(&run, 10);
     assert_has(shown.text, "\nPython 1.99× (1.97–2.01)  batch 1  1.00 µs mine  1.99 µs eager\n");
     assert_has(shown.text, "  4.00 µs 01_study  1.00 µs mine\n");
-    shown_free(&shown);
-    record_free(&run);
 }
 
 /* One eager call of each; what the harness makes of a file, NAME+graph, is none. By what both can do in a graph
  * the order is the reverse. */
 static void test_eager_calls_have_a_line(void **state) {
-    record_t run = {.name = mem_text("")};
+    AUTO(record_free) record_t run = {.name = mem_text("")};
     plant(&run, (planted_t){"python", "cuda", "mine", 1, 2000, CASE_OK, NULL}, 1);
     plant(&run, (planted_t){"python", "cuda", "mine+graph", 1, 1000, CASE_OK, NULL}, 2);
     plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 4000, CASE_OK, NULL}, 3);
     plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 800, CASE_OK, NULL}, 4);
     plant_device_phase(&run.cases[1], "forward_graph", 500);
     plant_device_phase(&run.cases[3], "forward_graph", 400);
+    AUTO(comparison_set_list_free)
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    AUTO(comparison_set_free_rows)
     comparison_set_t calls = comparison_set_by(&sets.items[0], CALL_IN_GRAPH);
     const headline_part_t part = {&run, &sets, NULL, NULL};
     const headline_row_t row = {&part, &calls, &calls.rows[0]};
     const headline_t headline = {(headline_row_t *)&row, 1, 0};
-    char *text = headline_text(&headline);
+    AUTO_FREE char *text = headline_text(&headline);
     assert_string_equal(row.row->best->spec.variant, "mine+graph");
     assert_string_equal(row.row->plain->spec.variant, "mine");
     assert_has(text, "  499 ns mine+graph  399 ns graph\n");
@@ -331,45 +302,38 @@ static void test_eager_calls_have_a_line(void **state) {
     const headline_row_t claimed = {&part, &calls, &calls.rows[0]};
     text = headline_text(&(headline_t){(headline_row_t *)&claimed, 1, 0});
     assert_has(text, ": mine 1.00 µs, PyTorch 2.00 µs: one is self-reported\n");
-    free(text);
-    comparison_set_free_rows(&calls);
-    comparison_set_list_free(&sets);
-    record_free(&run);
 }
 
 /* A line of its own is for where others are faster. */
 static void test_eager_calls_of_the_table_have_no_line(void **state) {
     for (int others = 0; others < 2; others++) {
-        record_t run = {.name = mem_text("")};
+        AUTO(record_free) record_t run = {.name = mem_text("")};
         plant(&run, (planted_t){"python", "cpu", "mine", 1, 2000, CASE_OK, NULL}, 1);
         plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 4000, CASE_OK, NULL}, 2);
         if (others)
             plant(&run, (planted_t){"pytorch", "cpu", "inference", 1, 3000, CASE_OK, NULL}, 3);
+        AUTO(comparison_set_list_free)
         comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+        AUTO(comparison_set_free_rows)
         comparison_set_t calls = comparison_set_by(&sets.items[0], ONE_CALL);
         const headline_part_t part = {&run, &sets, NULL, NULL};
         headline_row_t row = {&part, &calls, &calls.rows[0]};
-        char *text = headline_text(&(headline_t){&row, 1, 0});
+        AUTO_FREE char *text = headline_text(&(headline_t){&row, 1, 0});
         assert_has(text, others ? " inference\n" : " eager\n");
         (others ? assert_has : assert_has_not)(text, "one eager call of each");
-        free(text);
-        comparison_set_free_rows(&calls);
-        comparison_set_list_free(&sets);
-        record_free(&run);
     }
 }
 
 /* Rungs are launched, not called: no column. */
 static void test_a_rung_is_no_eager_call(void **state) {
-    record_t run = plant_ratios((double[]){2}, 1);
+    AUTO(record_free) record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"python", "cuda", "mine", 1, 2000, CASE_OK, NULL}, 1);
+    AUTO(comparison_set_list_free)
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    AUTO(comparison_set_free_rows)
     comparison_set_t calls = comparison_set_by(&sets.items[0], ONE_CALL);
     assert_null(calls.rows[0].plain);
     assert_null(sets.items[0].rows[0].plain);
-    comparison_set_free_rows(&calls);
-    comparison_set_list_free(&sets);
-    record_free(&run);
 }
 
 #include "run_tests.h"

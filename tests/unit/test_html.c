@@ -19,9 +19,8 @@ static char *rendered(const char *markdown, bool is_page) {
 }
 
 static void assert_rendered(const char *markdown, const char *expected) {
-    char *text = rendered(markdown, false);
+    AUTO_FREE char *text = rendered(markdown, false);
     assert_string_equal(text, expected);
-    free(text);
 }
 
 static void test_marks(void **state) {
@@ -59,8 +58,8 @@ static void test_text_stays_text(void **state) {
 
 static void test_what_reports_escape_comes_back(void **state) {
     static const char TEXT[] = "# <b>&amp; `a` **c** [d](e) | \\ ~ $ - +";
-    char *safe = markdown_text(TEXT), *code = markdown_code(TEXT), *shown;
-    char *page = mem_format("| a | b |\n| - | - |\n| %s | %s |\n", safe, "`x\\|y`");
+    AUTO_FREE char *safe = markdown_text(TEXT), *code = markdown_code(TEXT), *shown;
+    AUTO_FREE char *page = mem_format("| a | b |\n| - | - |\n| %s | %s |\n", safe, "`x\\|y`");
     static const char HTML[] = "# &lt;b&gt;&amp;amp; `a` **c** [d](e) | \\ ~ $ - +";
     shown = rendered(page, false);
     assert_has(shown, HTML);
@@ -68,10 +67,6 @@ static void test_what_reports_escape_comes_back(void **state) {
     free(shown);
     shown = rendered(code, false);
     assert_has(shown, HTML);
-    free(shown);
-    free(page);
-    free(code);
-    free(safe);
 }
 
 static void test_lists(void **state) {
@@ -81,33 +76,31 @@ static void test_lists(void **state) {
 }
 
 static void test_tables(void **state) {
-    char *text = rendered("# t\n\n| a | b |\n| --- | --: |\n| x\\|y |  |\n| z | 1 |\n", false);
+    AUTO_FREE char *text =
+        rendered("# t\n\n| a | b |\n| --- | --: |\n| x\\|y |  |\n| z | 1 |\n", false);
     assert_has(text, "<h1 id=\"h1\">t</h1>\n<div class=\"table\" role=\"region\" tabindex=\"0\" "
                      "aria-labelledby=\"h1\"><table><thead><tr><th scope=\"col\">a</th><th "
                      "scope=\"col\" class=\"r\">b</th></tr>\n</thead><tbody>\n");
     assert_has(text, "<tr><th scope=\"row\">x|y</th><td class=\"r\"></td></tr>\n<tr><th "
                      "scope=\"row\">z</th><td class=\"r\">1</td></tr>\n</tbody></table></div>\n");
-    free(text);
 }
 
 /* Whether a cell may wrap is decided by what is shown of it. */
 static void test_only_long_cells_wrap(void **state) {
-    char *text = rendered("| a | b | c |\n| - | - | - |\n"
-                          "| a | [12 µs](" HREF ") and [15 µs](" HREF ") | "
-                          "a sentence that is too long for a cell on a narrow screen |\n",
-                          false);
+    AUTO_FREE char *text = rendered("| a | b | c |\n| - | - | - |\n"
+                                    "| a | [12 µs](" HREF ") and [15 µs](" HREF ") | "
+                                    "a sentence that is too long for a cell on a narrow screen |\n",
+                                    false);
     assert_has(text, "<td><a href=\"" HREF "\">12 µs</a> and ");
     assert_has(text, "<td class=\"w\">a sentence");
-    free(text);
 }
 
 static void test_sections_of_a_page_open(void **state) {
-    char *text = rendered("## A\n\n### B\n\n## C\n\ntext\n", true);
+    AUTO_FREE char *text = rendered("## A\n\n### B\n\n## C\n\ntext\n", true);
     assert_string_equal(text,
                         "<details class=\"section\" open><summary><h3 id=\"h1\">A</h3></summary>\n"
                         "<h4 id=\"h2\">B</h4>\n</details>\n<details class=\"section\"><summary>"
                         "<h3 id=\"h3\">C</h3></summary>\n<p>text\n</p>\n</details>\n");
-    free(text);
 }
 
 /* ---- charts ---------------------------------------------------------------------------------- */
@@ -125,9 +118,8 @@ static void test_charts_are_images(void **state) {
                           "</svg>\"></figure>\n");
     for (size_t i = 0; i < COUNT_OF(OTHERS); i++) {
         assert_ok(fs_write_atomic(path, OTHERS[i], strlen(OTHERS[i]), &err));
-        char *text = rendered(link, false);
+        AUTO_FREE char *text = rendered(link, false);
         assert_has(text, "n: the chart cannot be shown");
-        free(text);
     }
 }
 
@@ -141,7 +133,7 @@ static void test_numbers_link_to_their_case(void **state) {
     page.report.run = &run;
     assert_string_equal(case_link(&page.report, &result, "1 µs"), "1 µs");
     page.report.links_cases = true;
-    char *href = case_href(&run, &result), *elsewhere = case_href(&other, &result);
+    AUTO_FREE char *href = case_href(&run, &result), *elsewhere = case_href(&other, &result);
     assert_true(is_case_href(href));
     assert_string_not_equal(href, elsewhere);
     assert_string_equal(case_link(&page.report, &result, "1 µs"),
@@ -151,8 +143,6 @@ static void test_numbers_link_to_their_case(void **state) {
     assert_string_equal(case_link(&on_other, &result, "1"),
                         report_text(&page.report, "[1](%s)", elsewhere));
     free(page_close(&page));
-    free(elsewhere);
-    free(href);
     free(result.spec.id);
     free(other.folder);
     free(run.folder);

@@ -26,9 +26,8 @@ static text_list_t block(char *text, const char *opening, char separator) {
     if (from == NULL)
         fail_msg("no \"%s\"", opening);
     from = strchr(from, '{') + 1;
-    char *body = mem_text_n(from, strcspn(from, "}"));
+    AUTO_FREE char *body = mem_text_n(from, strcspn(from, "}"));
     text_list_t parts = text_split(body, separator), words = {0};
-    free(body);
     for (size_t i = 0; i < parts.n; i++) {
         char *item = parts.items[i] + strspn(parts.items[i], " \n");
         size_t length = strlen(item);
@@ -42,10 +41,8 @@ static text_list_t block(char *text, const char *opening, char separator) {
 }
 
 static void check_same(text_list_t *host, text_list_t *device) {
-    char *a = text_list_join(host, "\n"), *b = text_list_join(device, "\n");
+    AUTO_FREE char *a = text_list_join(host, "\n"), *b = text_list_join(device, "\n");
     assert_string_equal(a, b);
-    free(a);
-    free(b);
     text_list_free(host);
     text_list_free(device);
 }
@@ -61,16 +58,14 @@ static void strip_type(text_list_t *fields, const char *type) {
 }
 
 static void test_fields(void **state) {
-    char *host = read_text("bench/engine/launch.h");
-    char *device = read_text("kernels/common/launch.cuh");
+    AUTO_FREE char *host = read_text("bench/engine/launch.h");
+    AUTO_FREE char *device = read_text("kernels/common/launch.cuh");
     text_list_t host_fields = block(host, "typedef struct launch", ';');
     text_list_t device_fields = block(device, "struct launch_t", ';');
     strip_type(&host_fields, "uint32_t ");
     strip_type(&device_fields, "unsigned ");
     assert_int_equal(host_fields.n * sizeof(uint32_t), sizeof(launch_t));
     check_same(&host_fields, &device_fields);
-    free(host);
-    free(device);
 }
 
 /* The two spell one type differently: the device's name for it everywhere. */
@@ -97,15 +92,13 @@ static void test_tables(void **state) {
     assert_int_equal(sizeof(stage_t), 24 + 10 * sizeof(uint32_t));
     assert_int_equal(sizeof(plan_t), 5 * sizeof(uint32_t));
     for (size_t i = 0; i < COUNT_OF(TABLES); i++) {
-        char *host = read_text("bench/engine/launch.h");
-        char *device = read_text("kernels/common/launch.cuh");
+        AUTO_FREE char *host = read_text("bench/engine/launch.h");
+        AUTO_FREE char *device = read_text("kernels/common/launch.cuh");
         text_list_t host_fields = block(host, TABLES[i].host, TABLES[i].separator);
         text_list_t device_fields = block(device, TABLES[i].device, TABLES[i].separator);
         assert_int_equal(host_fields.n, TABLES[i].n);
         respell(&host_fields);
         check_same(&host_fields, &device_fields);
-        free(host);
-        free(device);
     }
 }
 
@@ -143,38 +136,34 @@ static void a_change_of_cores_is_told_and_set_back(void **state) {
     if (CPU_COUNT(&allowed) < 2)
         skip();
     const pid_t pid = start_waiting();
-    bindings_t before = bindings_read(pid);
+    AUTO(bindings_free) bindings_t before = bindings_read(pid);
     assert_int_equal(before.n, 1);
     assert_null(bindings_changed(&before, true));
     bind_to_first(pid);
     assert_string_equal(bindings_changed(&before, false), "cores");
     assert_string_equal(bindings_changed(&before, true), "cores");
     assert_null(bindings_changed(&before, true));
-    bindings_free(&before);
     stop(pid);
 }
 
 static void a_change_of_priority_is_told(void **state) {
     const pid_t pid = start_waiting();
-    bindings_t before = bindings_read(pid);
+    AUTO(bindings_free) bindings_t before = bindings_read(pid);
     assert_int_equal(setpriority(PRIO_PROCESS, (id_t)pid, 19), 0);
     assert_string_equal(bindings_changed(&before, true), "priority");
     /* Only root may set it back. */
     const char *after = bindings_changed(&before, true);
     assert_true(geteuid() != 0 || after == NULL);
-    bindings_free(&before);
     stop(pid);
 }
 
 static void a_process_that_has_ended_has_not_changed(void **state) {
     const pid_t pid = start_waiting();
-    bindings_t before = bindings_read(pid);
+    AUTO(bindings_free) bindings_t before = bindings_read(pid);
     stop(pid);
     assert_null(bindings_changed(&before, true));
-    bindings_free(&before);
-    bindings_t none = bindings_read(0);
+    AUTO(bindings_free) bindings_t none = bindings_read(0);
     assert_int_equal(none.n, 0);
-    bindings_free(&none);
 }
 
 #include "run_tests.h"

@@ -55,6 +55,7 @@ static void test_mapped_memory_has_no_limit(void **state) {
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         const bool ours = strcmp(CASES[i].engine, "cuda") == 0;
         const timed_t times[] = {{ours ? "kernel_graph" : "forward_graph", 500}, {NULL, 0}};
+        AUTO(result_free)
         case_result_t result = make_result("mlp_infer", CASES[i].engine, 64, times);
         set_text(&result.spec.device, "cuda");
         set_text(&result.spec.variant, CASES[i].variant);
@@ -67,7 +68,6 @@ static void test_mapped_memory_has_no_limit(void **state) {
         assert_int_equal(result.limit.bound != NULL, CASES[i].has_limit);
         assert_int_equal(result.flags.n, 1);
         assert_int_equal(result.flags.items[0].kind, FLAG_OVER_LIMIT);
-        result_free(&result);
     }
 }
 
@@ -80,9 +80,9 @@ static void test_l2_limit(void **state) {
 }
 
 static void test_launch_limit(void **state) {
+    AUTO(result_free)
     case_result_t result = judged("cuda", 64, (timed_t[]){{"kernel_graph", 1250}, {NULL, 0}});
     assert_limit(&result, "launch", 1000, 0.8, "kernel_graph");
-    result_free(&result);
 }
 
 static void test_fp32_limit(void **state) {
@@ -150,6 +150,7 @@ static void test_further_passes(void **state) {
         double bytes; /* that bind; 0: they do not */
     } TABLE[] = {{50000000, 320e6 + 199 * 200e6}, {18750000, 0}};
     for (size_t i = 0; i < COUNT_OF(TABLE); i++) {
+        AUTO(result_free)
         case_result_t result = make_result("linreg_train", "cuda", TABLE[i].points,
                                            (timed_t[]){{"train_device", 20e6}, {NULL, 0}});
         limit_set(&result, workload, &RATES);
@@ -160,15 +161,14 @@ static void test_further_passes(void **state) {
         else /* 120 MB stay, and the arithmetic takes longer than to read them once */
             assert_limit(&result, "fp32", fp32_ns, fp32_ns / 20e6, "train_device");
         assert_true(result.limit.bytes == (TABLE[i].bytes > 0 ? TABLE[i].bytes : 8 * n_train));
-        result_free(&result);
     }
     device_rates_t unknown = RATES;
     unknown.on_chip_bytes = NAN;
+    AUTO(result_free)
     case_result_t result = make_result("linreg_train", "cuda", 50000000,
                                        (timed_t[]){{"train_device", 20e6}, {NULL, 0}});
     limit_set(&result, workload, &unknown);
     assert_true(result.limit.bytes == 320e6);
-    result_free(&result);
 }
 
 /* Once more, with another limit: its flag goes or comes, all others stay. */
@@ -176,9 +176,9 @@ static void test_judged_again(void **state) {
     case_result_t result =
         judged("cuda", 64, (timed_t[]){{"kernel_graph", 900}, {"kernel_stream", 800}, {NULL, 0}});
     assert_int_equal(result.flags.n, 2);
-    char *first = flag_text(&result.flags.items[0]), *other = flag_text(&result.flags.items[1]);
+    AUTO_FREE char *first = flag_text(&result.flags.items[0]),
+                   *other = flag_text(&result.flags.items[1]);
     assert_non_null(strstr(first, "faster than the launch limit (111 % of it)"));
-    free(first);
     device_rates_t rates = RATES;
     rates.launch_ns = 450;
     limit_set_again(&result, workload_find("mlp_infer"), &rates);
@@ -188,7 +188,6 @@ static void test_judged_again(void **state) {
     limit_set_again(&result, workload_find("mlp_infer"), &RATES);
     assert_limit(&result, "launch", 1000, 1000.0 / 900, "kernel_graph");
     assert_int_equal(result.flags.n, 2);
-    free(other);
     result_free(&result);
 }
 
@@ -218,6 +217,7 @@ static void assert_no_limit(const case_result_t *result) {
 }
 
 static void test_no_limit(void **state) {
+    AUTO(result_free)
     case_result_t result = judged("cpu", 64, (timed_t[]){{"forward", 100}, {NULL, 0}});
     assert_no_limit(&result); /* of a CPU nothing is known */
     assert_true(result.limit.bytes == 20.0 * 64 + 124);
@@ -237,7 +237,6 @@ static void test_no_limit(void **state) {
     plausibility_check(&result, &DEVICE_RATES_UNKNOWN);
     assert_no_limit(&result);
     assert_int_equal(result.flags.n, 0);
-    result_free(&result);
 }
 
 static void test_implausible(void **state) {
@@ -263,13 +262,11 @@ static void test_implausible(void **state) {
         {{{"kernel", 4000}, {"residual", 0}}, NULL},
     };
     for (size_t i = 0; i < COUNT_OF(TABLE); i++) {
-        case_result_t result = judged("cuda", 64, TABLE[i].times);
+        AUTO(result_free) case_result_t result = judged("cuda", 64, TABLE[i].times);
         assert_int_equal(result.flags.n, TABLE[i].flag != NULL);
-        char *text = TABLE[i].flag != NULL ? flag_text(&result.flags.items[0]) : NULL;
+        AUTO_FREE char *text = TABLE[i].flag != NULL ? flag_text(&result.flags.items[0]) : NULL;
         if (text != NULL && strstr(text, TABLE[i].flag) == NULL)
             fail_msg("\"%s\" does not say \"%s\"", text, TABLE[i].flag);
-        free(text);
-        result_free(&result);
     }
 }
 
@@ -314,7 +311,7 @@ static void test_least_time(void **state) {
     };
     for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
         const bound_row_t *row = &ROWS[i];
-        case_result_t result = result_of_row(row, row->least_ns / 1.049, &RATES);
+        AUTO(result_free) case_result_t result = result_of_row(row, row->least_ns / 1.049, &RATES);
         assert_int_equal(result.flags.n, 0);
         assert_true(result.limit.frac > 1.04);
         result_free(&result);
@@ -323,7 +320,6 @@ static void test_least_time(void **state) {
         assert_int_equal(result.flags.items[0].kind, FLAG_OVER_LIMIT);
         assert_string_equal(result.flags.items[0].word, row->bound);
         assert_true(fabs(result.flags.items[0].values[0] / 1.06 - 1) < 1e-9);
-        result_free(&result);
     }
 }
 
@@ -337,6 +333,7 @@ static void test_least_time_of_type_letters(void **state) {
     assert_ok(described_add("tests/fixtures/operators/linear", NULL, &added, &err));
     for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
         const double least_ns = 2.0 * 4096 * 8192 * 8192 / ROWS[i].flops_per_s * 1e9;
+        AUTO(result_free)
         case_result_t result = make_result("linear", "cuda", 4096,
                                            (timed_t[]){{"kernel_graph", least_ns / 1.06}, {0}});
         for (size_t p = 1; p < result.spec.n_params; p++)
@@ -347,7 +344,6 @@ static void test_least_time_of_type_letters(void **state) {
         assert_int_equal(result.flags.n, 1);
         assert_string_equal(result.flags.items[0].word, "arithmetic");
         assert_true(fabs(result.flags.items[0].values[0] / 1.06 - 1) < 1e-9);
-        result_free(&result);
     }
 }
 
@@ -382,6 +378,7 @@ static void test_least_time_of_passes(void **state) {
          "arithmetic"}, /* of a script without the device's clock */
     };
     for (size_t i = 0; i < COUNT_OF(ROWS); i++) {
+        AUTO(result_free)
         case_result_t result = result_of_row(&ROWS[i], ROWS[i].least_ns / 1.049, &rates);
         assert_int_equal(result.flags.n, 0);
         result_free(&result);
@@ -390,7 +387,6 @@ static void test_least_time_of_passes(void **state) {
         assert_int_equal(result.flags.items[0].kind, FLAG_OVER_LIMIT);
         assert_string_equal(result.flags.items[0].word, ROWS[i].bound);
         assert_true(fabs(result.flags.items[0].values[0] / 1.06 - 1) < 1e-9);
-        result_free(&result);
     }
 }
 
@@ -402,11 +398,11 @@ static void test_no_phase_of_a_training_is_too_short(void **state) {
         timed_t times[] = {
             {i < 3 ? "train" : "forward", 1e9}, {"host_to_host", 1e9}, {"total", 1e9}, {NULL, 0}};
         times[i % 3].ns = 20e3;
+        AUTO(result_free)
         case_result_t result = make_result("linreg_train", "mine", 5000000, times);
         set_text(&result.spec.device, "cuda");
         plausibility_check(&result, &rates);
         assert_non_null(flag_list_find(&result.flags, FLAG_OVER_LIMIT));
-        result_free(&result);
     }
 }
 
@@ -461,17 +457,17 @@ static void test_least_time_that_is_not_known(void **state) {
                                 {"mnist_train", "f16", 8192, "train_device", 1001, NULL},
                                 {"mlp_train", "f8", 784, "train_device", 1001, NULL}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        AUTO(result_free)
         case_result_t result = result_of_row(&rows[i], rows[i].least_ns, i < 2 ? &rates : &RATES);
         assert_int_equal(result.flags.n, 0);
-        result_free(&result);
     }
 }
 
 /* The event floor is one of CUDA events: a host clock has none. */
 static void test_event_floor_is_of_cuda_only(void **state) {
+    AUTO(result_free)
     case_result_t result = judged("cpu", 64, (timed_t[]){{"kernel", 100}, {NULL, 0}});
     assert_int_equal(result.flags.n, 0);
-    result_free(&result);
 }
 
 /* The kernel of 01_read is the mean of its passes over the buffer, which one pair of events spans. */

@@ -40,30 +40,26 @@ static worker_link_t make_link(const char *answer) {
 }
 
 static contender_t make_contender(worker_link_t *link) {
-    case_t spec = made_case("mnist_train", "cpu", "cpu", "ref");
+    AUTO(case_free) case_t spec = made_case("mnist_train", "cpu", "cpu", "ref");
     spec.id = mem_text("a case");
     contender_t contender;
     contender_init(&contender, &spec, link, NULL, &SETTINGS);
     contender.may_retry = false;
-    case_free(&spec);
     return contender;
 }
 
 static loss_limit_t find(const char *answer) {
-    worker_link_t link = make_link(answer);
-    contender_t oracle = make_contender(&link);
+    AUTO(worker_link_free) worker_link_t link = make_link(answer);
+    AUTO(contender_free) contender_t oracle = make_contender(&link);
     assert_ok(worker_link_start(&link, SETTINGS.timeout_s, &err));
     loss_limit_t loss_limit = loss_limit_find(&oracle);
-    contender_free(&oracle);
-    worker_link_free(&link);
     return loss_limit;
 }
 
 static void expect_unknown(const char *answer, const char *why) {
-    loss_limit_t loss_limit = find(answer);
+    AUTO(loss_limit_free) loss_limit_t loss_limit = find(answer);
     assert_non_null(loss_limit.worker);
     assert_string_equal(loss_limit.unknown, why);
-    loss_limit_free(&loss_limit);
 }
 
 static void the_oracle_says_what_it_learns(void **state) {
@@ -113,22 +109,20 @@ static void weights_are_held_against_it(void **state) {
         {NULL, NULL, "worker cpu died (exit code 3)"},
     };
     for (size_t i = 0; i < COUNT_OF(VERDICTS); i++) {
-        worker_link_t link = make_link(VERDICTS[i].answer);
+        AUTO(worker_link_free) worker_link_t link = make_link(VERDICTS[i].answer);
         const loss_limit_t loss_limit = {
             .worker = &link, .timeout_s = 60, .losses = {2.3, 0.5, 0.3}, .most = 0.4};
         expect(&loss_limit, "/", VERDICTS[i].reason, VERDICTS[i].flag);
-        worker_link_free(&link);
     }
 }
 
 static void what_is_not_compared(void **state) {
-    worker_link_t link = make_link(NULL);
+    AUTO(worker_link_free) worker_link_t link = make_link(NULL);
     expect(&(loss_limit_t){.worker = NULL}, "/", NULL, NULL);
     expect(&(loss_limit_t){.worker = &link, .unknown = (char[]){"too slow"}}, "/", NULL,
            "too slow");
     expect(&(loss_limit_t){.worker = &link, .most = 0.4}, NULL, "the worker writes no weights",
            NULL);
-    worker_link_free(&link);
 }
 
 #include "run_tests.h"

@@ -4,10 +4,9 @@
 
 /* As source_get() leaves it. */
 static source_t source_of(const char *text) {
-    includes_t includes = {0};
+    AUTO(includes_free) includes_t includes = {0};
     source_t source = {
         .name = (char *)"mine.cu", .text = (char *)text, .code = source_strip(text, &includes)};
-    includes_free(&includes);
     return source;
 }
 
@@ -63,6 +62,9 @@ static void flags_and_libraries(void **state) {
 static void flags_in_c_are_ours(void **state) {
     text_list_t options = options_of(COMPILER_CC, "// nvcc: -Ofast\n");
     assert_true(text_list_has(&options, "-march=native"));
+#ifdef __x86_64__
+    assert_true(text_list_has(&options, "-mprefer-vector-width=512"));
+#endif
     assert_false(text_list_has(&options, "-Ofast"));
     text_list_free(&options);
 }

@@ -11,14 +11,12 @@
 #define FIXTURES "tests/fixtures/npy"
 
 static void assert_same_files(const char *path, const char *expected_path) {
-    char *data, *expected;
+    AUTO_FREE char *data, *expected;
     size_t size, expected_size;
     assert_ok(fs_read(path, &data, &size, &err));
     assert_ok(fs_read(expected_path, &expected, &expected_size, &err));
     assert_int_equal(size, expected_size);
     assert_memory_equal(data, expected, size);
-    free(data);
-    free(expected);
 }
 
 static void reads_what_numpy_saves(void **state) {
@@ -43,7 +41,7 @@ static void reads_what_numpy_saves(void **state) {
         {"f4_version2", "f4", 1, {2}, 2, {1, 2}},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        char *path = mem_format(FIXTURES "/%s.npy", rows[i].name);
+        AUTO_FREE char *path = mem_format(FIXTURES "/%s.npy", rows[i].name);
         npy_t array;
         assert_ok(npy_read(path, &array, &err));
         assert_string_equal(array.type, rows[i].type);
@@ -57,12 +55,11 @@ static void reads_what_numpy_saves(void **state) {
                          rows[i].values[v]);
         npy_free(&array);
         assert_null(array.values);
-        free(path);
     }
 }
 
 static void writes_what_numpy_saves(void **state) {
-    char *path = fs_join(*state, "out.npy");
+    AUTO_FREE char *path = fs_join(*state, "out.npy");
     static const float singles[] = {0, 1.5F, -2.25F, 3e-5F, -INFINITY, NAN};
     static const double doubles[] = {0, 1.5, -2.25, 3e-5, -INFINITY, NAN};
     assert_ok(npy_write_f32(path, singles, (size_t[]){2, 3}, 2, &err));
@@ -78,25 +75,22 @@ static void writes_what_numpy_saves(void **state) {
     assert_same_files(path, FIXTURES "/i8_3.npy");
     assert_ok(npy_write(path, "b1", (bool[]){1, 0, 1}, (size_t[]){3}, 1, &err));
     assert_same_files(path, FIXTURES "/b1_3.npy");
-    free(path);
 }
 
 static void round_trip(void **state) {
-    char *path = fs_join(*state, "trip.npy");
+    AUTO_FREE char *path = fs_join(*state, "trip.npy");
     const size_t shape[NPY_MAX_DIMENSIONS] = {7, 1, 1, 1, 1, 1, 11, 13};
     enum { N = 7 * 11 * 13 };
     float values[N];
     for (int i = 0; i < N; i++)
         values[i] = (float)i / 3;
     assert_ok(npy_write_f32(path, values, shape, NPY_MAX_DIMENSIONS, &err));
-    npy_t array;
+    AUTO(npy_free) npy_t array;
     assert_ok(npy_read(path, &array, &err));
     assert_int_equal(array.n, N);
     assert_memory_equal(array.shape, shape, sizeof shape);
     for (int i = 0; i < N; i++)
         assert_true(array.values[i] == (double)values[i]);
-    npy_free(&array);
-    free(path);
 }
 
 static status_t load(const char *path, error_t *err) {
@@ -111,29 +105,26 @@ static void refuses_hostile_files(void **state) {
 }
 
 static void a_later_block_names_its_element(void **state) {
-    char *path = fs_join(*state, "wide.npy");
+    AUTO_FREE char *path = fs_join(*state, "wide.npy");
     const size_t n = NPY_BLOCK + 3;
-    int64_t *values = mem_zeroed(n, sizeof *values);
+    AUTO_FREE int64_t *values = mem_zeroed(n, sizeof *values);
     npy_t array;
     values[n - 1] = INT64_MIN;
     assert_ok(npy_write(path, "i8", values, &n, 1, &err));
     assert_fails_with(npy_read(path, &array, &err), STATUS_USAGE,
                       "wide.npy: element 4098: -9223372036854775808, expected");
-    free(values);
-    free(path);
 }
 
 /* A worker may put anything where its output is expected. */
 static void refuses_what_is_not_a_file(void **state) {
-    char *path = fs_join(*state, "pipe.npy");
+    AUTO_FREE char *path = fs_join(*state, "pipe.npy");
     npy_file_t file;
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_fails_with(npy_open(path, &file, &err), STATUS_USAGE, "pipe.npy: not a file");
-    free(path);
 }
 
 static void opening_reads_no_values(void **state) {
-    char *path = fs_join(*state, "long.npy");
+    AUTO_FREE char *path = fs_join(*state, "long.npy");
     const size_t n = 2 * NPY_BLOCK + 1;
     double *values = mem_zeroed(n, sizeof *values), block[NPY_BLOCK];
     npy_file_t file;
@@ -152,14 +143,13 @@ static void opening_reads_no_values(void **state) {
                       "long.npy: it became shorter");
     npy_close(&file);
     free(values);
-    free(path);
 }
 
 /* Large enough for several threads; of two elements that are refused the first is named. */
 static void reads_many_parts(void **state) {
-    char *path = fs_join(*state, "many.npy");
+    AUTO_FREE char *path = fs_join(*state, "many.npy");
     const size_t n = 300 * NPY_BLOCK + 7;
-    int64_t *values = mem_alloc(n * sizeof *values);
+    AUTO_FREE int64_t *values = mem_alloc(n * sizeof *values);
     npy_t array;
     for (size_t i = 0; i < n; i++)
         values[i] = (int64_t)i;
@@ -173,17 +163,14 @@ static void reads_many_parts(void **state) {
     values[70 * NPY_BLOCK + 2] = values[n - 1] = values[290 * NPY_BLOCK] = INT64_MAX;
     assert_ok(npy_write(path, "i8", values, &n, 1, &err));
     assert_fails_with(npy_read(path, &array, &err), STATUS_USAGE, "many.npy: element 286722: ");
-    free(values);
-    free(path);
 }
 
 static void write_errors_name_the_path(void **state) {
-    char *path = mem_format("%s/missing/out.npy", (char *)*state);
+    AUTO_FREE char *path = mem_format("%s/missing/out.npy", (char *)*state);
     assert_fails_with(npy_write_f32(path, &(float){1}, (size_t[]){1}, 1, &err), STATUS_USAGE, path);
     const size_t shape[NPY_MAX_DIMENSIONS + 1] = {0};
     assert_fails_with(npy_write_f32(path, &(float){1}, shape, NPY_MAX_DIMENSIONS + 1, &err),
                       STATUS_USAGE, "9 dimensions, expected at most 8");
-    free(path);
 }
 
 #define GROUP_SET_UP make_folder

@@ -148,8 +148,8 @@ static void permutations_follow_the_words(void **state) {
     static const fill_t FILL = {.kind = FILL_PERMUTATION};
     for (size_t s = 0; s < COUNT_OF(SIZES); s++) {
         const size_t n = SIZES[s];
-        int32_t *order = filled(n, ELEMENT_I32, &FILL);
-        bool *seen = mem_zeroed(n + 1, sizeof *seen);
+        AUTO_FREE int32_t *order = filled(n, ELEMENT_I32, &FILL);
+        AUTO_FREE bool *seen = mem_zeroed(n + 1, sizeof *seen);
         for (size_t k = 0; k < n; k++) {
             assert_in_range(order[k], 0, n - 1);
             assert_false(seen[order[k]]);
@@ -160,8 +160,6 @@ static void permutations_follow_the_words(void **state) {
                 assert_true(left < right || (left == right && order[k - 1] < order[k]));
             }
         }
-        free(order);
-        free(seen);
     }
 }
 

@@ -39,14 +39,11 @@ static char *without_templates(char *fields) {
 /* The same struct for host and device, but for the spelling of types. */
 static void compare_structs(const char *host_path, const char *device_path, const char *name) {
     static const char HOSTS[] = "uint32_t", DEVICES[] = "unsigned";
-    char *opening = mem_format("struct %s {", name), *host = fields(host_path, opening),
-         *device = without_templates(fields(device_path, opening));
+    AUTO_FREE char *opening = mem_format("struct %s {", name), *host = fields(host_path, opening),
+                   *device = without_templates(fields(device_path, opening));
     for (char *at = host; (at = strstr(at, HOSTS)) != NULL;)
         memcpy(at, DEVICES, strlen(HOSTS));
     assert_string_equal(host, device);
-    free(opening);
-    free(host);
-    free(device);
 }
 
 static void test_tables_of_host_and_device(void **state) {
@@ -56,11 +53,9 @@ static void test_tables_of_host_and_device(void **state) {
                     "described_tensor_map");
     compare_structs("bench/workloads/described/temporaries.h", "kernels/common/workload.cuh",
                     "described_temporary");
-    char *header = read_text("kernels/common/workload.cuh"),
-         *size = mem_format("workspace_bytes[%d]", WORKSPACE_TEXT);
+    AUTO_FREE char *header = read_text("kernels/common/workload.cuh"),
+                   *size = mem_format("workspace_bytes[%d]", WORKSPACE_TEXT);
     assert_non_null(strstr(header, size));
-    free(size);
-    free(header);
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------- */

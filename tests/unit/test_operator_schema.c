@@ -39,14 +39,13 @@ static int free_files(void **state) {
 
 /* Follow "a/b/0" from the top. */
 static json_t *at(json_t *json, const char *path) {
-    text_list_t keys = text_split(path, '/');
+    AUTO(text_list_free) text_list_t keys = text_split(path, '/');
     for (size_t i = 0; i < keys.n; i++) {
         json = json_is_array(json) ? json_array_get(json, (size_t)atoi(keys.items[i]))
                                    : json_object_get(json, keys.items[i]);
         if (json == NULL)
             fail_msg("%s: no \"%s\"", path, keys.items[i]);
     }
-    text_list_free(&keys);
     return json;
 }
 
@@ -74,11 +73,9 @@ static char *complaint_with(const files_t *files, const char *path, const char *
 
 /* "(known: a, b)" at the end of the complaint has just these names, in order. Frees it. */
 static void check_known(char *text, text_list_t *names) {
-    char *list = text_list_join(names, ", "), *known = mem_format("(known: %s)", list);
+    AUTO_FREE char *list = text_list_join(names, ", "), *known = mem_format("(known: %s)", list);
     if (!text_ends(text, known))
         fail_msg("%s\n%s: %s", text, SCHEMA, known);
-    free(known);
-    free(list);
     free(text);
     text_list_free(names);
 }
@@ -134,17 +131,15 @@ static void test_required_keys(void **state) {
     const files_t *files = *state;
     for (size_t i = 0; i < N_OBJECTS; i++) {
         const json_t *object = at(files->schema, OBJECTS[i].schema);
-        text_list_t required = texts_of(json_object_get(object, "required"));
-        text_list_t keys = keys_of(at(files->valid, OBJECTS[i].description));
+        AUTO(text_list_free) text_list_t required = texts_of(json_object_get(object, "required"));
+        AUTO(text_list_free) text_list_t keys = keys_of(at(files->valid, OBJECTS[i].description));
         for (size_t k = 0; k < keys.n; k++) {
-            char *text = complaint_with(files, OBJECTS[i].description, keys.items[k], NULL);
+            AUTO_FREE char *text =
+                complaint_with(files, OBJECTS[i].description, keys.items[k], NULL);
             const bool missing = text_ends(text, ": missing");
             if (missing != text_list_has(&required, keys.items[k]))
                 fail_msg("%s without \"%s\": %s", OBJECTS[i].schema, keys.items[k], text);
-            free(text);
         }
-        text_list_free(&keys);
-        text_list_free(&required);
     }
 }
 
@@ -164,6 +159,7 @@ static void test_choices(void **state) {
                                    json_string("not a choice")),
                     &names);
     }
+    AUTO(text_list_free)
     text_list_t elements = texts_of(at(files->schema, "properties/dtypes/anyOf/0/items/enum"));
     check_known(complaint_with(files, "", "dtypes", json_pack("[s]", "not a choice")), &elements);
     text_list_t types = {0};
@@ -171,14 +167,12 @@ static void test_choices(void **state) {
     elements = texts_of(at(files->schema, "$defs/type/anyOf/0/enum"));
     for (size_t i = 0; i < elements.n; i++)
         text_list_add(&types, elements.items[i]);
-    text_list_free(&elements);
     check_known(complaint_with(files, "inputs/0", "dtype", json_string("not a choice")), &types);
     const json_t *deterministic = at(files->schema, "properties/deterministic/enum");
     for (size_t i = 0; i < json_array_size(deterministic); i++) {
-        char *text = complaint_with(files, "", "deterministic",
-                                    json_incref(json_array_get(deterministic, i)));
+        AUTO_FREE char *text = complaint_with(files, "", "deterministic",
+                                              json_incref(json_array_get(deterministic, i)));
         assert_string_equal(text, "");
-        free(text);
     }
 }
 
@@ -204,10 +198,9 @@ static void test_ranges(void **state) {
                  json_number_value(json_object_get(schema, "minimum")),
                  json_number_value(json_object_get(schema, "maximum")));
         json_t *outside = json_loads(RANGES[i].outside, JSON_DECODE_ANY, NULL);
-        char *text = complaint_with(files, RANGES[i].description, RANGES[i].key, outside);
+        AUTO_FREE char *text = complaint_with(files, RANGES[i].description, RANGES[i].key, outside);
         if (!text_ends(text, range))
             fail_msg("%s\n%s: %s", text, SCHEMA, range);
-        free(text);
     }
 }
 
@@ -241,10 +234,10 @@ static void test_names_of_dtypes(void **state) {
         const char *pattern = json_string_value(at(files->schema, PATTERNS[p]));
         assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
         for (size_t i = 0; i < COUNT_OF(NAMES); i++) {
-            char *text = complaint_with(files, "dtypes", NAMES[i], json_pack("{ss}", "T", "f32"));
+            AUTO_FREE char *text =
+                complaint_with(files, "dtypes", NAMES[i], json_pack("{ss}", "T", "f32"));
             if ((regexec(&regex, NAMES[i], 0, NULL, 0) == 0) != (text[0] == '\0'))
                 fail_msg("%s: %s", NAMES[i], text);
-            free(text);
         }
         regfree(&regex);
     }
@@ -264,9 +257,9 @@ static void test_names(void **state) {
         const char *pattern = json_string_value(at(files->schema, PATTERNS[p]));
         assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
         for (size_t i = 0; NAMES[i] != NULL; i++) {
-            char *text = complaint_with(files, "params", NAMES[i], json_pack("{si}", "default", 1));
+            AUTO_FREE char *text =
+                complaint_with(files, "params", NAMES[i], json_pack("{si}", "default", 1));
             assert_int_equal(regexec(&regex, NAMES[i], 0, NULL, 0) == 0, text[0] == '\0');
-            free(text);
         }
         regfree(&regex);
     }

@@ -36,8 +36,8 @@ static const char *const EXPECTED =
     "long long rows, long long shift";
 
 static void test_constants_of_a_program(void **state) {
-    text_list_t defines = {0};
-    case_t spec = case_of(*state, "f16");
+    AUTO(text_list_free) text_list_t defines = {0};
+    AUTO(case_free) case_t spec = case_of(*state, "f16");
     ((const workload_t *)*state)->constants(&spec, &defines);
     const char *const here[] = {EXPECTED,           "WORKLOAD_TYPES=typedef __half T;",
                                 "WORKLOAD_F16=1",   "WORKLOAD_BF16=1",
@@ -56,8 +56,6 @@ static void test_constants_of_a_program(void **state) {
         if (!text_list_has(&defines, here[i]))
             fail_msg("no %s", here[i]);
     assert_false(text_list_has(&defines, "ROWS=64"));
-    text_list_free(&defines);
-    case_free(&spec);
 }
 
 static const char *const EXPECTED_IN_C =
@@ -67,8 +65,8 @@ static const char *const EXPECTED_IN_C =
     "double *__restrict__ sum, float eps, long long axis, long long rows, long long shift";
 
 static void test_constants_in_c(void **state) {
-    text_list_t defines = {0};
-    case_t spec = case_of(*state, "f16");
+    AUTO(text_list_free) text_list_t defines = {0};
+    AUTO(case_free) case_t spec = case_of(*state, "f16");
     free(spec.engine);
     spec.engine = mem_text("cpu");
     ((const workload_t *)*state)->constants(&spec, &defines);
@@ -80,28 +78,24 @@ static void test_constants_in_c(void **state) {
             text_starts(defines.items[i], "WORKLOAD_CALL=*(const T * const *)arguments[0], ") &&
             text_ends(defines.items[i], ", *(long long const *)arguments[11]");
     assert_true(has_call);
-    text_list_free(&defines);
-    case_free(&spec);
 }
 
 static void test_only_dtypes_in_use_need_headers(void **state) {
-    text_list_t defines = {0};
-    case_t spec = case_of(*state, "f32");
+    AUTO(text_list_free) text_list_t defines = {0};
+    AUTO(case_free) case_t spec = case_of(*state, "f32");
     ((const workload_t *)*state)->constants(&spec, &defines);
     assert_true(text_list_has(&defines, "WORKLOAD_TYPES=typedef float T;"));
     assert_true(text_list_has(&defines, "WORKLOAD_F16=0"));
     assert_true(text_list_has(&defines, "WORKLOAD_BF16=1")); /* of `noise` */
-    text_list_free(&defines);
-    case_free(&spec);
 }
 
 static void test_letters_are_types_in_programs_and_in_requests(void **state) {
     const description_t *d;
-    text_list_t defines = {0};
+    AUTO(text_list_free) text_list_t defines = {0};
     json_t *request;
     assert_ok(described_add("tests/fixtures/operators/linear", NULL, &d, &err));
     const workload_t *workload = workload_find(d->name);
-    case_t spec = case_of(workload, "mixed");
+    AUTO(case_free) case_t spec = case_of(workload, "mixed");
     workload->constants(&spec, &defines);
     static const char *const HERE[] = {"WORKLOAD_TYPES=typedef __half T; typedef float W;",
                                        "DTYPE_MIXED=1", "DTYPE_TF32=0", "DTYPE_F32=0",
@@ -113,18 +107,15 @@ static void test_letters_are_types_in_programs_and_in_requests(void **state) {
     assert_string_equal(workload->factors(&spec), "f16");
     assert_true(workload->tolerance(&spec) == 2e-3);
     assert_ok(described_request(d, &spec, &request, &err));
-    char *types = json_dumps(json_object_get(request, "types"), JSON_COMPACT);
+    AUTO_FREE char *types = json_dumps(json_object_get(request, "types"), JSON_COMPACT);
     assert_string_equal(types, "{\"T\":\"f16\",\"W\":\"f32\"}");
     assert_true(json_is_false(json_object_get(request, "tf32")));
-    free(types);
     json_decref(request);
-    text_list_free(&defines);
     case_free(&spec);
     spec = case_of(workload, "tf32");
     assert_ok(described_request(d, &spec, &request, &err));
     assert_true(json_is_true(json_object_get(request, "tf32")));
     json_decref(request);
-    case_free(&spec);
 }
 
 /* kernels/linreg_train: what a case's size and steps decide, and what its id leaves out. */
@@ -133,7 +124,7 @@ static void test_a_training_whose_steps_are_passes(void **state) {
     bounds_t bounds;
     assert_ok(described_add("kernels/linreg_train", NULL, &d, &err));
     const workload_t *workload = workload_find(d->name);
-    case_t spec = {.engine = mem_text("cpu"), .variant = mem_text("omp")};
+    AUTO(case_free) case_t spec = {.engine = mem_text("cpu"), .variant = mem_text("omp")};
     workload_complete(workload, &spec);
     assert_string_equal(spec.id, "linreg_train/cpu/omp/points=5000000");
     assert_true(workload->tolerance(&spec) == 5e-6);
@@ -152,7 +143,7 @@ static void test_a_training_whose_steps_are_passes(void **state) {
     assert_true(workload->cost(&spec).further_passes == 2);
     assert_ok(workload->validate(&spec, &err));
 
-    json_t *json = json_deep_copy(d->json);
+    json_auto_t *json = json_deep_copy(d->json);
     json_t *tolerance = json_pack("{s:s}", "rel_l2", "points / 5000000");
     json_object_set_new(json_array_get(json_object_get(json, "outputs"), 0), "tolerance",
                         tolerance);
@@ -169,13 +160,11 @@ static void test_a_training_whose_steps_are_passes(void **state) {
     wrong = (error_t)ERROR_INIT;
     assert_int_equal(description_parse("a", json, &other, &wrong), STATUS_USAGE);
     assert_true(strstr(wrong.text, "unknown name \"point\"") != NULL);
-    json_decref(json);
-    case_free(&spec);
 }
 
 /* The resident mask and the noise, which is weights, do not cross the bus. */
 static void test_what_has_to_be_copied(void **state) {
-    case_t spec = case_of(*state, "f16");
+    AUTO(case_free) case_t spec = case_of(*state, "f16");
     const workload_cost_t cost = ((const workload_t *)*state)->cost(&spec);
     const double x = 64 * 256 * 3 * 2, order = 64 * 8, state_bytes = 16 * 128 * 4, mask = 1;
     const double noise = (4 + 3) * 2 * 2;
@@ -183,12 +172,11 @@ static void test_what_has_to_be_copied(void **state) {
     assert_float_equal(cost.bus_in_bytes, x + order + state_bytes, 0);
     assert_float_equal(cost.bus_out_bytes, state_bytes + outputs, 0);
     assert_float_equal(cost.device_bytes, x + order + state_bytes + mask + noise + outputs, 0);
-    case_free(&spec);
 }
 
 static void test_request(void **state) {
-    json_t *request;
-    case_t spec = case_of(*state, "f16");
+    json_auto_t *request;
+    AUTO(case_free) case_t spec = case_of(*state, "f16");
     const description_t *d = described_find("everything");
     assert_ok(described_request(d, &spec, &request, &err));
     assert_string_equal(json_string_value(json_object_get(request, "hash")), d->hash);
@@ -210,24 +198,20 @@ static void test_request(void **state) {
         [8] = "{\"name\":\"sum\",\"shape\":[],\"dtype\":\"f64\",\"input\":false,"
               "\"output\":true}"};
     for (size_t i = 0; i < COUNT_OF(ARRAYS); i++) {
-        char *text = json_dumps(json_array_get(arrays, i), JSON_COMPACT);
+        AUTO_FREE char *text = json_dumps(json_array_get(arrays, i), JSON_COMPACT);
         if (ARRAYS[i] != NULL)
             assert_string_equal(text, ARRAYS[i]);
-        free(text);
     }
     const json_t *eps = json_array_get(json_object_get(request, "scalars"), 0);
     assert_string_equal(json_string_value(json_object_get(eps, "dtype")), "f32");
     assert_true(json_real_value(json_object_get(eps, "value")) == 1e-5);
-    json_decref(request);
-    case_free(&spec);
 }
 
 /* ---- a training ------------------------------------------------------------------------------- */
 
 static case_t training_of(const char *engine, const char *copy, const workload_t **workload) {
     const description_t *added;
-    error_t err = ERROR_INIT;
-    assert_int_equal(described_add("kernels/linreg_train", NULL, &added, &err), STATUS_OK);
+    assert_ok(described_add("kernels/linreg_train", NULL, &added, &err));
     *workload = workload_find("linreg_train");
     case_t spec = workload_defaults(*workload);
     free(spec.engine);
@@ -248,39 +232,32 @@ static bool ends(const text_list_t *defines, const char *start, const char *end)
 static void test_constants_of_a_training(void **state) {
     for (int in_c = 0; in_c < 2; in_c++) {
         const workload_t *workload;
-        text_list_t defines = {0};
-        case_t spec = training_of(in_c ? "cpu" : "cuda", "pinned", &workload);
+        AUTO(text_list_free) text_list_t defines = {0};
+        AUTO(case_free) case_t spec = training_of(in_c ? "cpu" : "cuda", "pinned", &workload);
         workload->constants(&spec, &defines);
         assert_true(text_list_has(&defines, "WORKLOAD_STEPS=200"));
         assert_true(ends(&defines, "WORKLOAD_ARGUMENTS=",
                          in_c ? ", long long epochs" : ", long long epochs WORKLOAD_STEP"));
-        text_list_free(&defines);
-        case_free(&spec);
     }
 }
 
 static void test_request_of_a_training(void **state) {
     const workload_t *workload;
-    json_t *request;
-    case_t spec = training_of("cuda", "pinned", &workload);
+    json_auto_t *request;
+    AUTO(case_free) case_t spec = training_of("cuda", "pinned", &workload);
     assert_true(workload->has_loss);
     assert_ok(described_request(described_find("linreg_train"), &spec, &request, &err));
     assert_int_equal(json_integer_value(json_object_get(request, "steps")), 200);
     const json_t *loss = json_array_get(json_object_get(request, "arrays"), 3);
     assert_int_equal(json_integer_value(json_object_get(loss, "every")), 10);
-    json_decref(request);
-    case_free(&spec);
 }
 
 static void test_a_training_is_not_cut(void **state) {
     const workload_t *workload;
-    error_t err = ERROR_INIT;
-    case_t spec = training_of("cuda", "overlapped", &workload);
-    assert_int_equal(workload->validate(&spec, &err), STATUS_FAILED);
-    assert_string_equal(err.text,
-                        "copy=overlapped: linreg_train is a training, whose steps need all of "
-                        "the input and the step before");
-    case_free(&spec);
+    AUTO(case_free) case_t spec = training_of("cuda", "overlapped", &workload);
+    assert_fails(workload->validate(&spec, &err), STATUS_FAILED,
+                 "copy=overlapped: linreg_train is a training, whose steps need all of "
+                 "the input and the step before");
 }
 
 static void test_the_default_techniques_come_first(void **state) {
@@ -298,12 +275,11 @@ static void test_the_default_techniques_come_first(void **state) {
 
 /* Which a kernel for a part of the size must not mention. */
 static void test_a_constant_that_is_offered(void **state) {
-    (void)state;
     const description_t *added;
-    text_list_t defines = {0}, in_parts = {0};
+    AUTO(text_list_free) text_list_t defines = {0}, in_parts = {0};
     assert_ok(described_add("kernels/mlp_infer", NULL, &added, &err));
     const workload_t *workload = workload_find(added->name);
-    case_t spec = workload_defaults(workload);
+    AUTO(case_free) case_t spec = workload_defaults(workload);
     workload->constants(&spec, &defines);
     assert_true(text_list_has(&defines, "BATCH=64"));
     case_drop_techniques(&spec);
@@ -316,9 +292,6 @@ static void test_a_constant_that_is_offered(void **state) {
     for (size_t i = 0; i < defines.n; i++)
         if (text_starts(defines.items[i], "WORKLOAD_ARGUMENTS="))
             assert_true(text_ends(defines.items[i], ", long long batch"));
-    text_list_free(&defines);
-    text_list_free(&in_parts);
-    case_free(&spec);
 }
 
 static void test_two_runs_must_be_equal_if_the_description_says_so(void **state) {
@@ -336,7 +309,8 @@ static void test_the_same_folder_twice_is_one_operator(void **state) {
 }
 
 static void write_description(const char *folder, const char *dtype) {
-    char *path = fs_join(folder, "workload.json"), *reference = fs_join(folder, "reference.py");
+    AUTO_FREE char *path = fs_join(folder, "workload.json"),
+                   *reference = fs_join(folder, "reference.py");
     char *text =
         mem_format("{\"schema\": 1, \"name\": \"changing\", \"params\": {\"n\": {\"default\": 4}}, "
                    "\"dtypes\": [\"%s\"], \"inputs\": [{\"name\": \"x\", \"shape\": [\"n\"], "
@@ -347,8 +321,6 @@ static void write_description(const char *folder, const char *dtype) {
     assert_ok(fs_write_atomic(path, text, strlen(text), &err) != STATUS_OK ||
               fs_write_atomic(reference, "", 0, &err));
     free(text);
-    free(reference);
-    free(path);
 }
 
 static void test_a_description_that_changes_in_use(void **state) {
@@ -360,28 +332,25 @@ static void test_a_description_that_changes_in_use(void **state) {
     assert_int_equal(described_add(folder, NULL, &added, &err), STATUS_OK);
     write_description(folder, "f64");
     assert_int_equal(described_add(folder, NULL, &added, &err), STATUS_USAGE);
-    char *expected = mem_format(
+    AUTO_FREE char *expected = mem_format(
         "%s: a file of the workload \"changing\" was changed while it was in use", folder);
     assert_string_equal(err.text, expected);
-    free(expected);
     fs_remove_temporary(&folder);
 }
 
 static void test_operators_compile_under_one_name(void **state) {
-    json_t *hello = json_pack("{s:{s:[s, s], s:[s]}}", "compiles", "operator", "compile",
-                              "*+compile", "mlp_infer", "eager");
+    json_auto_t *hello = json_pack("{s:{s:[s, s], s:[s]}}", "compiles", "operator", "compile",
+                                   "*+compile", "mlp_infer", "eager");
     static const struct {
         const char *variant;
         bool is_tuned;
     } CASES[] = {{"compile", true}, {"eager", false}, {"mine+compile", true}, {"mine", false}};
-    case_t spec = case_of(*state, "f32");
+    AUTO(case_free) case_t spec = case_of(*state, "f32");
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         free(spec.variant);
         spec.variant = mem_text(CASES[i].variant);
         assert_int_equal(open_request_is_tuned(hello, &spec), CASES[i].is_tuned);
     }
-    case_free(&spec);
-    json_decref(hello);
 }
 
 #define GROUP_SET_UP add

@@ -11,7 +11,6 @@
 enum { PARTS = 1000 };
 
 static status_t count(void *context, size_t part, error_t *err) {
-    (void)err;
     atomic_fetch_add(&((atomic_int *)context)[part], 1);
     return STATUS_OK;
 }

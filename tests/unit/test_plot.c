@@ -30,7 +30,7 @@ static void wrong_and_failed_cases_have_no_time(void **state) {
 static void difference_finds_leads_and_the_crossover(void **state) {
     world_t *world = *state;
     load(world, "Some GPU", NULL);
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_difference(world->data, &chart));
     const char *table = table_of(&chart);
     assert_has(table, "0 \"1\" -100 1 0 \"CUDA\" \"100 µs\" \"2.00×\" \"\" 1\n");
@@ -43,7 +43,6 @@ static void difference_finds_leads_and_the_crossover(void **state) {
     assert_has(chart.note, "  ·  CUDA 01_study − PyTorch eager  ·  ");
     assert_has(chart.note, "phase total");
     assert_has(chart.note, "hollow: throttled");
-    chart_free(&chart);
 }
 
 /* Two intervals that overlap are no evidence of anything: ratios are paired by pass. */
@@ -53,11 +52,10 @@ static void difference_is_decided_by_the_ratio_of_passes(void **state) {
         {"pytorch", "cuda", "eager", NULL, 1, 100.8e3, 2e3, CASE_OK, .limit_ns = 0},
     };
     world_t *world = *state;
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     load_cases(world, CASES, 2);
     assert_drawn(chart_difference(world->data, &chart));
     assert_has(table_of(&chart), "0 \"1\" -0.8 1 0 \"CUDA\" \"800 ns\" \"1.01×\" \"\" 1\n");
-    chart_free(&chart);
 }
 
 static void without_cuda_the_difference_is_that_of_the_cpu(void **state) {
@@ -70,15 +68,14 @@ static void without_cuda_the_difference_is_that_of_the_cpu(void **state) {
                "\n1 \"↑ PyTorch on the CPU is faster\"\n0 \"↓ C on the CPU is faster\"\n");
     assert_has(table_of(&chart), "0 \"1\" 6 2 0 \"PyTorch\" \"6.00 µs\" \"3.00×\" \"\" 17\n");
     chart_free(&chart);
-    char *why = chart_phases(world->data, "cuda", &chart);
+    AUTO_FREE char *why = chart_phases(world->data, "cuda", &chart);
     assert_string_equal(why, "no case of CUDA has times");
-    free(why);
 }
 
 static void ladder_has_standard_rungs_and_the_limit(void **state) {
     world_t *world = *state;
     load(world, "Some GPU", NULL);
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_ladder(world->data, &chart));
     const char *table = table_of(&chart);
     assert_has(table, "size \"CUDA 02_fast\" low");
@@ -87,13 +84,12 @@ static void ladder_has_standard_rungs_and_the_limit(void **state) {
     assert_lacks(table, "PyTorch");
     assert_has(table, "size \"hardware limit (dram)\"\n1 0.01\n2 0.02\n");
     assert_true(text_list_has(&chart.numbers, "n_limits=1"));
-    chart_free(&chart);
 }
 
 /* Twelve samples, and a thirteenth a thousand times as late. */
 static void samples_beyond_the_axis_are_counted(void **state) {
-    case_t spec = {.id = mem_text("w/e/v"), .engine = mem_text("cuda")};
-    case_result_t result;
+    AUTO(case_free) case_t spec = {.id = mem_text("w/e/v"), .engine = mem_text("cuda")};
+    AUTO(result_free) case_result_t result;
     result_init(&result, &spec);
     add_phase(&result, "kernel", 5000);
     add_phase(&result, "host_to_host", 9000);
@@ -111,14 +107,12 @@ static void samples_beyond_the_axis_are_counted(void **state) {
     assert_has(chart.note, "phase host_to_host");
     assert_lacks(chart.note, "later than");
     chart_free(&chart);
-    result_free(&result);
-    case_free(&spec);
 }
 
 /* 40 rounds that change between 10 µs and 17 µs, in four passes: too few for an interval. */
 static void both_values_are_drawn_with_their_shares(void **state) {
-    case_t spec = {.id = mem_text("w/e/v"), .engine = mem_text("cuda")};
-    case_result_t result;
+    AUTO(case_free) case_t spec = {.id = mem_text("w/e/v"), .engine = mem_text("cuda")};
+    AUTO(result_free) case_result_t result;
     result_init(&result, &spec);
     phase_t *phase = result_add_phase(&result, "host_to_host", CLOCK_HOST);
     for (size_t r = 0; r < 40; r++) {
@@ -127,7 +121,7 @@ static void both_values_are_drawn_with_their_shares(void **state) {
         phase_add_round(phase, (double[]){(r % 10 < 6 ? 10e3 : 17e3) + (double)(r % 3)}, 1);
     }
     phase_summarise(phase);
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_samples(&result, NULL, &chart));
     assert_has(table_of(&chart), "10.001 \"10.0 µs in 60 % of the rounds\"\n"
                                  "17.001 \"17.0 µs in 40 % of the rounds\"\n");
@@ -136,35 +130,27 @@ static void both_values_are_drawn_with_their_shares(void **state) {
     for (size_t i = 0; i < chart.numbers.n; i++) /* gnuplot has no NaN in an option */
         assert_lacks(chart.numbers.items[i], "nan");
     assert_lacks(chart.note, "µs (");
-    chart_free(&chart);
-    result_free(&result);
-    case_free(&spec);
 }
 
 static void table_text_cannot_leave_its_quotes(void **state) {
-    chart_t chart;
+    AUTO(chart_free) chart_t chart;
     chart_init(&chart, "lines");
     assert_string_equal(chart_quote(&chart, "a\"b\\c\nd`id`"), "\"a'b\\\\c d`id`\"");
-    chart_free(&chart);
 }
 
 static void plot_fails(const plot_options_t *options, const char *message) {
-    chart_list_t charts;
-    error_t err = ERROR_INIT;
-    assert_int_equal(plot_charts(options, &charts, &err), STATUS_USAGE);
-    assert_has(err.text, message);
-    chart_list_free(&charts);
+    AUTO(chart_list_free) chart_list_t charts;
+    assert_fails_with(plot_charts(options, &charts, &err), STATUS_USAGE, message);
 }
 
 static void missing_gnuplot_says_how_to_install_it(void **state) {
     world_t *world = *state;
-    char *path = mem_text(getenv("PATH"));
+    AUTO_FREE char *path = mem_text(getenv("PATH"));
     setenv("PATH", world->folder, 1);
     const char *inputs[] = {FIXTURES "study_cuda.csv"};
     plot_fails(&(plot_options_t){.inputs = inputs, .n_inputs = 1, .out = world->run, .root = "."},
                "apt-get install gnuplot-nox");
     setenv("PATH", path, 1);
-    free(path);
     assert_false(fs_exists(world->run));
 }
 
@@ -224,7 +210,7 @@ static void load_with_costs(world_t *world) {
 
 static void points_lie_under_the_roofs(void **state) {
     world_t *world = *state;
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     load_with_costs(world);
     environment_t *facts = &world->source.run.environment;
     environment_set_number(facts, "measured.copy_bytes_per_s", 1e12);
@@ -239,18 +225,16 @@ static void points_lie_under_the_roofs(void **state) {
                "intensity \"CUDA 01_study\" left right\n2 0.5 \"1\" \"\"\n2 0.25 \"\" \"8\"\n");
     assert_has(table, "intensity \"PyTorch eager\" left right\n2 0.125 \"\" \"\"\n");
     assert_lacks(table, "CPU");
-    chart_free(&chart);
 }
 
 static void sizes_stand_beside_the_line(void **state) {
     world_t *world = *state;
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     load_with_costs(world);
     environment_set_number(&world->source.run.environment, "measured.copy_bytes_per_s", 1e12);
     world->source.run.cases[1].limit.bytes = 2000; /* the line goes to the left */
     assert_drawn(chart_roofline(world->data, &chart));
     assert_has(table_of(&chart), "\n2 0.5 \"\" \"1\"\n0.5 0.25 \"8\" \"\"\n");
-    chart_free(&chart);
 }
 
 static void without_rates_or_costs_there_is_no_roofline(void **state) {
@@ -293,7 +277,7 @@ enum { N_TRAININGS = COUNT_OF(TRAININGS) };
 static void bars_stand_in_groups_of_contenders(void **state) {
     world_t *world = *state;
     load_trainings(world, TRAININGS, N_TRAININGS);
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_operations(world->data, &chart));
     const char *table = table_of(&chart);
     /* PyTorch first; x, time, interval, text, operation. */
@@ -310,7 +294,6 @@ static void bars_stand_in_groups_of_contenders(void **state) {
     assert_lacks(table, "123"); /* another size, with fewer contenders */
     assert_has(chart.note, "points 5 M");
     assert_true(text_list_has(&chart.numbers, "n_panels=1"));
-    chart_free(&chart);
 }
 
 /* 16,000 µs against 80: bars of the GPU would be lines. */
@@ -321,13 +304,12 @@ static void a_much_slower_cpu_has_a_panel_of_its_own(void **state) {
                                               ONE_BY_ONE(4e6)});
     plot_source_free(&world->source);
     load_run(world);
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_operations(world->data, &chart));
     assert_true(text_list_has(&chart.numbers, "n_panels=2"));
     assert_true(text_list_has(&chart.numbers, "logarithmic='0 0'"));
     assert_has(chart.note, "right: on the CPU");
     assert_has(table_of(&chart), "\"PyTorch on the CPU\" \"eager\" 0.35 4.35 32000 \"Σ 32000\"");
-    chart_free(&chart);
 }
 
 static void bars_of_very_different_heights_stand_on_a_logarithmic_axis(void **state) {
@@ -340,12 +322,11 @@ static void bars_of_very_different_heights_stand_on_a_logarithmic_axis(void **st
                            CASE_OK,
                            NULL,
                            {{"backward", 500e3}, {"update", 2e3}}});
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_operations(world->data, &chart));
     assert_true(text_list_has(&chart.numbers, "logarithmic='1'"));
     assert_true(text_list_has(&chart.numbers, "lows='1.000000000'"));
     assert_has(table_of(&chart), " 502 \"Σ 502\" 1\n"); /* makes room for the bar's own text */
-    chart_free(&chart);
 }
 
 /* In the order of its launches, of which none is all of them together; a rival's calls have none. */
@@ -361,7 +342,7 @@ static void parts_of_a_call_have_the_names_of_kernels(void **state) {
                     NULL,
                     {{"part_sum", 20e3}, {"part_fused", 10e3}, {"kernel_graph", 25e3}}},
                    {"pytorch", "cuda", "eager", 5000, 1, CASE_OK, NULL, {{"forward", 30e3}}});
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_operations(world->data, &chart));
     const char *table = table_of(&chart);
     assert_has(table, "\n1.35 20 19.8644391 20.136486 \"20.0\" 0 0\n2.35 10 ");
@@ -371,16 +352,14 @@ static void parts_of_a_call_have_the_names_of_kernels(void **state) {
     assert_lacks(table, "PyTorch");
     assert_lacks(chart.note, "fused");
     assert_true(text_list_has(&chart.numbers, "used='0 1'"));
-    chart_free(&chart);
 }
 
 static void epochs_as_a_whole_are_no_chart_of_operations(void **state) {
     world_t *world = *state;
     LOAD_TRAININGS(world, {"cuda", "cuda", "02_fused", 5000, 200, CASE_OK, NULL, {{"train", 1e6}}});
     chart_t chart = {0};
-    char *why = chart_operations(world->data, &chart);
+    AUTO_FREE char *why = chart_operations(world->data, &chart);
     assert_string_equal(why, "no case has separately timed parts");
-    free(why);
 }
 
 #define SET_UP set_up

@@ -15,6 +15,7 @@ typedef struct training {
 static case_result_t result_of(const training_t *training) {
     const bool cuda = strcmp(training->engine, "cuda") == 0;
     const bool other = training->allocator != NULL && strcmp(training->allocator, "caching") != 0;
+    AUTO(case_free)
     case_t spec = made_case("mlp_train", training->engine, "cuda", training->variant);
     spec.id = mem_format("mlp_train/%s%s/%s/width=%d%s%s", training->engine, cuda ? "" : "-cuda",
                          training->variant, training->width, other ? "/allocator=" : "",
@@ -25,7 +26,6 @@ static case_result_t result_of(const training_t *training) {
         case_add_technique(&spec, "allocator", training->allocator);
     case_result_t result;
     result_init(&result, &spec);
-    case_free(&spec);
     result.status = training->status;
     if (training->train_ns > 0) {
         add_phase(&result, "train", training->train_ns);
@@ -39,9 +39,8 @@ static case_result_t result_of(const training_t *training) {
 static void load_trainings(world_t *world, const training_t *trainings, size_t n) {
     write_header(world->run, "Some GPU");
     for (size_t i = 0; i < n; i++) {
-        case_result_t result = result_of(&trainings[i]);
+        AUTO(result_free) case_result_t result = result_of(&trainings[i]);
         append_result(world->run, &result);
-        result_free(&result);
     }
     load_run(world);
 }
@@ -108,7 +107,7 @@ static void splits_are_stacked_and_say_how_busy(void **state) {
     LOAD(world, {"cuda", "03_registers", "caching", 784, 40e6, CASE_OK, SPLIT(36e6, 0, 40e6)},
          {"cuda", "03_registers", "malloc", 784, 200e6, CASE_OK, SPLIT(40e6, 120e6, 200e6)},
          {"cuda", "04_graph", "caching", 784, 30e6, CASE_OK, NULL});
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_allocators(world->data, &chart));
     const char *table = table_of(&chart);
     assert_has(table, "0 16 \"CUDA 03_registers\"\n0 210 \"caching\"\n1 16 \"\"\n1 210 \"malloc\"");
@@ -119,17 +118,14 @@ static void splits_are_stacked_and_say_how_busy(void **state) {
     assert_has(table, "\"GPU busy 20 %\"");
     assert_lacks(table, "04_graph"); /* it was not watched */
     assert_true(text_list_has(&chart.numbers, "logarithmic='0 0'"));
-    chart_free(&chart);
 }
 
 static void what_was_not_recorded_is_not_drawn(void **state) {
     world_t *world = *state;
     LOAD(world, {"cuda", "03_registers", "caching", 784, 40e6, CASE_OK, "{}"});
-    chart_t chart = {0};
-    char *why = chart_allocators(world->data, &chart);
+    AUTO(chart_free) chart_t chart = {0};
+    AUTO_FREE char *why = chart_allocators(world->data, &chart);
     assert_string_equal(why, "no case recorded the time split of an epoch");
-    free(why);
-    chart_free(&chart);
 }
 
 #define SET_UP set_up

@@ -10,29 +10,26 @@
     }
 
 static case_result_t with_results(const char *json) {
-    case_t spec = {.id = mem_text("w/e/v"), .engine = mem_text("cpu")};
+    AUTO(case_free) case_t spec = {.id = mem_text("w/e/v"), .engine = mem_text("cpu")};
     case_result_t result;
     result_init(&result, &spec);
-    case_free(&spec);
     result.results_json = mem_text(json);
     return result;
 }
 
 static void curves_are_read_from_results(void **state) {
+    AUTO(result_free)
     case_result_t result = with_results("{\"loss\": [[0, 4], [10, 2.5], [20, 1]], \"w\": 3}");
-    curve_t curve = curve_of(&result, "loss");
+    AUTO(curve_free) curve_t curve = curve_of(&result, "loss");
     assert_int_equal(curve.n, 3);
     assert_true(curve_at(&curve, 10) == 2.5 && curve_at(&curve, 20) == 1);
     assert_true(isnan(curve_at(&curve, 15)) && isnan(curve_at(&curve, 30)));
-    curve_t none = curve_of(&result, "accuracy");
+    AUTO(curve_free) curve_t none = curve_of(&result, "accuracy");
     assert_int_equal(none.n, 0);
-    curve_free(&none);
     curve_free(&curve);
     result.status = CASE_WRONG;
     curve = curve_of(&result, "loss");
     assert_int_equal(curve.n, 0);
-    curve_free(&curve);
-    result_free(&result);
 }
 
 /* As far as it can be followed: anybody may have written the file. */
@@ -49,11 +46,9 @@ static void what_is_no_curve_ends_it(void **state) {
         {"[1]", 0},
     };
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        case_result_t result = with_results(CASES[i].json);
-        curve_t curve = curve_of(&result, "loss");
+        AUTO(result_free) case_result_t result = with_results(CASES[i].json);
+        AUTO(curve_free) curve_t curve = curve_of(&result, "loss");
         assert_int_equal(curve.n, CASES[i].n);
-        curve_free(&curve);
-        result_free(&result);
     }
 }
 
@@ -78,7 +73,7 @@ static void losses_are_held_against_the_oracle(void **state) {
          TRAIN},
         {"cpu", "cpu", "ref", 50000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2]]}", TRAIN},
         {"cuda", "cuda", "05_graph", 500000, 200, CASE_OK, "{\"loss\": [[0, 7], [10, 2]]}", TRAIN});
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_loss(world->data, &chart));
     const char *table = table_of(&chart);
     assert_has(table, "step \"CUDA 05_graph (equal)\" difference mark\n0 4 0 1\n10 2 0 0\n");
@@ -91,7 +86,6 @@ static void losses_are_held_against_the_oracle(void **state) {
     assert_true(text_list_has(&chart.numbers, "any_equal=1"));
     assert_true(text_list_has(&chart.numbers, "in_epochs=1"));
     assert_true(text_list_has(&chart.numbers, "last_step=10"));
-    chart_free(&chart);
 }
 
 static void without_an_oracle_nothing_is_in_float64(void **state) {
@@ -102,11 +96,10 @@ static void without_an_oracle_nothing_is_in_float64(void **state) {
         {"pytorch", "cuda", "eager", 5000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2.2]]}", TRAIN},
         {"pytorch", "cpu", "eager", 5000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2.5]]}", TRAIN},
         {"cpu", "cpu", "ref", 5000, 200, CASE_OK, NULL, TRAIN});
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_loss(world->data, &chart));
     assert_true(text_ends(chart.note, "reference: PyTorch on the CPU, eager"));
     assert_has(table_of(&chart), "\"CUDA 05_graph (2.0e-1)\"");
-    chart_free(&chart);
 }
 
 /* What comes behind a fall by far is drawn a second time. */
@@ -115,38 +108,33 @@ static void a_steep_start_gets_an_inset(void **state) {
     LOAD_TRAININGS(world,
                    {"cpu", "cpu", "ref", 5000, 200, CASE_OK,
                     "{\"loss\": [[0, 48], [10, 0.0819], [20, 0.0815], [30, 0.0814]]}", TRAIN});
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_loss(world->data, &chart));
     assert_true(text_list_has(&chart.numbers, "inset=1"));
     assert_true(text_list_has(&chart.numbers, "inset_from=10"));
-    chart_free(&chart);
 }
 
 /* A picture is some hundred pixels wide. */
 static void of_a_long_curve_some_points_are_drawn(void **state) {
     world_t *world = *state;
-    text_list_t points = {0};
+    AUTO(text_list_free) text_list_t points = {0};
     for (int i = 0; i < 1000; i++)
         text_list_add_format(&points, "[%d, 1]", i);
-    char *list = text_list_join(&points, ","), *results = mem_format("{\"loss\": [%s]}", list);
+    AUTO_FREE char *list = text_list_join(&points, ","),
+                   *results = mem_format("{\"loss\": [%s]}", list);
     LOAD_TRAININGS(world, {"cpu", "cpu", "ref", 5000, 200, CASE_OK, results, TRAIN});
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_loss(world->data, &chart));
     assert_has(table_of(&chart), "\n0 1 NaN 1\n7 1 NaN 0\n14 1 NaN 0\n");
     assert_has(table_of(&chart), "\n994 1 NaN 0\n999 1 NaN 0\n");
-    chart_free(&chart);
-    free(results);
-    free(list);
-    text_list_free(&points);
 }
 
 static void without_a_curve_there_is_no_chart(void **state) {
     world_t *world = *state;
     LOAD_TRAININGS(world, {"cpu", "cpu", "ref", 5000, 200, CASE_OK, "{\"w\": 2}", TRAIN});
     chart_t chart = {0};
-    char *why = chart_loss(world->data, &chart);
+    AUTO_FREE char *why = chart_loss(world->data, &chart);
     assert_string_equal(why, "no case recorded its loss over the training");
-    free(why);
 }
 
 #define SET_UP set_up

@@ -45,15 +45,13 @@ static void sizes_read_as_on_an_axis(void **state) {
 }
 
 static void assert_ticks(int64_t *sizes, size_t n, const char *base, const char *ticks) {
-    chart_t chart;
+    AUTO(chart_free) chart_t chart;
     chart_init(&chart, "lines");
     plot_data_t data = {.sizes = sizes, .n_sizes = n};
     chart_size_axis(&chart, &data);
-    char *numbers = text_list_join(&chart.numbers, "; ");
+    AUTO_FREE char *numbers = text_list_join(&chart.numbers, "; ");
     assert_has(numbers, base);
     assert_has(numbers, ticks);
-    free(numbers);
-    chart_free(&chart);
 }
 
 #define ASSERT_TICKS(base, ticks, ...)                                                             \
@@ -70,13 +68,12 @@ static void ticks_are_the_sizes_that_were_chosen_round(void **state) {
 }
 
 static void an_axis_of_times_ends_a_little_beyond_them(void **state) {
-    chart_t chart;
+    AUTO(chart_free) chart_t chart;
     chart_init(&chart, "lines");
     chart_time_axis(&chart, &(range_t){2000, 400e3});
     assert_true(text_list_has(&chart.numbers, "y_from=1.6"));
     assert_true(text_list_has(&chart.numbers, "y_to=500"));
     assert_true(text_list_has(&chart.numbers, "y_high=3"));
-    chart_free(&chart);
 }
 
 static void a_chart_is_named_for_people(void **state) {
@@ -87,9 +84,8 @@ static void a_chart_is_named_for_people(void **state) {
         {"unheard_of", "unheard_of"},
     };
     for (size_t i = 0; i < COUNT_OF(TITLES); i++) {
-        char *title = chart_title(TITLES[i][0], "batch size");
+        AUTO_FREE char *title = chart_title(TITLES[i][0], "batch size");
         assert_string_equal(title, TITLES[i][1]);
-        free(title);
     }
 }
 
@@ -105,14 +101,12 @@ static void a_legend_has_two_columns_where_they_fit(void **state) {
         {15, 58, 25, "legend_columns=2; legend_spread=-2; legend_height=160"}, /* a wider chart */
     };
     for (size_t i = 0; i < COUNT_OF(EXPECTED); i++) {
-        chart_t chart;
+        AUTO(chart_free) chart_t chart;
         legend_t legend = {EXPECTED[i].n, EXPECTED[i].longest};
         chart_init(&chart, "lines");
         chart_legend(&chart, &legend, EXPECTED[i].n_bars);
-        char *numbers = text_list_join(&chart.numbers, "; ");
+        AUTO_FREE char *numbers = text_list_join(&chart.numbers, "; ");
         assert_string_equal(numbers, EXPECTED[i].numbers);
-        free(numbers);
-        chart_free(&chart);
     }
 }
 
@@ -129,17 +123,16 @@ static void a_legend_counts_letters(void **state) {
 static void another_algorithm_is_dashed(void **state) {
     world_t *world = *state;
     load_cases(world, TRAININGS, N_TRAININGS);
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_ladder(world->data, &chart));
     assert_has(table_of(&chart), "size \"CUDA 07_sums (algorithmic)");
     assert_true(text_list_has(&chart.numbers, "dashed='7'"));
-    chart_free(&chart);
 }
 
 static void speed_is_against_the_strongest_rival(void **state) {
     world_t *world = *state;
     load_cases(world, TRAININGS, N_TRAININGS);
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_speed(world->data, &chart));
     const char *table = table_of(&chart);
     assert_has(table, "size \"CUDA 06_persistent (the fastest of its side)\" text "
@@ -150,7 +143,6 @@ static void speed_is_against_the_strongest_rival(void **state) {
     assert_lacks(table, "07_sums");
     assert_has(chart.note, "rival: PyTorch, the fastest at each data-set size");
     assert_true(text_list_has(&chart.numbers, "logarithmic=1"));
-    chart_free(&chart);
 }
 
 /* From 0.5 to 2 there is no need for a logarithmic axis. */
@@ -163,13 +155,12 @@ static void a_small_range_is_linear(void **state) {
     };
     world_t *world = *state;
     load_cases(world, CASES, 4);
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_speed(world->data, &chart));
     assert_has(table_of(&chart), "5000 2 \"2.00×\" 2 2\n50000 0.5 \"0.500×\" 0.5 0.5\n");
     assert_has(chart.note, "rival: PyTorch on the CPU, eager");
     assert_true(text_list_has(&chart.numbers, "logarithmic=0"));
     assert_true(text_list_has(&chart.numbers, "y_low=0"));
-    chart_free(&chart);
 }
 
 static void one_size_is_no_chart_against_size(void **state) {
@@ -233,17 +224,16 @@ static void strongest_is_whoever_is_fastest(void **state) {
 
 static void difference_names_the_rival_of_each_size(void **state) {
     world_t *world = *state;
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     load_cases(world, CASES, N_CASES);
     assert_drawn(chart_difference(world->data, &chart)); /* no eager: against the strongest */
     assert_has(chart.note, "CUDA 01_study − strongest rival");
     assert_has(table_of(&chart), "\n1 \"↑ strongest rival ");
-    chart_free(&chart);
 }
 
 static void speed_is_relative_to_the_strongest(void **state) {
     world_t *world = *state;
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     load_cases(world, CASES, N_CASES);
     assert_drawn(chart_speed(world->data, &chart));
     const char *table = table_of(&chart);
@@ -253,18 +243,16 @@ static void speed_is_relative_to_the_strongest(void **state) {
     assert_has(table, "\"PyTorch, the fastest at each batch size\" text low high\n1 1 ");
     assert_has(table, "\"JAX jit (the fastest of its side)\" text low high\n1 0.666667 ");
     assert_has(table, "\"triton fused (the fastest of its side)\" text low high\n1 0.4 ");
-    chart_free(&chart);
 }
 
 static void a_self_reported_time_has_no_relative_speed(void **state) {
     world_t *world = *state;
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     load_cases(world, CASES, N_CASES);
     ((case_result_t *)series_at(series_named(world, "triton fused"), 1))->trust =
         TRUST_SELF_REPORTED;
     assert_drawn(chart_speed(world->data, &chart));
     assert_has(table_of(&chart), "\"triton fused (the fastest of its side)\" text low high\n4 1 ");
-    chart_free(&chart);
 }
 
 /* As in tables: where nothing of ours was run, its Python files are held against the rest. */
@@ -364,13 +352,12 @@ static case_t case_of(int points) {
 }
 
 static void assert_bound(int points, training_bound_t bound, double expected_ns) {
-    case_t spec = case_of(points);
+    AUTO(case_free) case_t spec = case_of(points);
     double ns = training_bound(bound, &spec, &RATES).ns;
     if (isnan(expected_ns))
         assert_true(isnan(ns));
     else
         assert_true(fabs(ns / expected_ns - 1) < 1e-12);
-    case_free(&spec);
 }
 
 /* 4 M of 5 M points train: 32 MB, which fit into the L2; 320 MB do not; 32 KB need no second block.
@@ -389,12 +376,11 @@ static void bounds_are_bytes_over_rates(void **state) {
 static void bounds_need_their_rates(void **state) {
     device_rates_t copy_alone = {
         .dram_bytes_per_s = 4e12, .l2_bytes_per_s = NAN, .l2_bytes = 50e6, .barrier_ns = NAN};
-    case_t spec = case_of(5000000);
+    AUTO(case_free) case_t spec = case_of(5000000);
     const lower_bound_t once = training_bound(BOUND_ONCE, &spec, &copy_alone);
     assert_true(once.times == 1 && once.bytes == 32e6 && once.bytes_per_s == 4e12);
     assert_true(isnan(training_bound(BOUND_L2, &spec, &copy_alone).ns));
     assert_true(isnan(training_bound(BOUND_BARRIER, &spec, &copy_alone).ns));
-    case_free(&spec);
 }
 
 static void add_gauge(record_t *run, const char *variant, int64_t bytes, const char *phase,
@@ -414,7 +400,7 @@ static void add_gauge(record_t *run, const char *variant, int64_t bytes, const c
 
 /* A run's own cases have the word; its head tells the rest. */
 static void rates_are_the_runs(void **state) {
-    record_t run = {0};
+    AUTO(record_free) record_t run = {0};
     environment_set_number(&run.environment, "gpu.l2_bytes", 50e6);
     environment_set_number(&run.environment, "gpu.multiprocessors", 100);
     environment_set_number(&run.environment, "gpu.clock_mhz", 1500);
@@ -440,14 +426,12 @@ static void rates_are_the_runs(void **state) {
     environment_set(&run.environment, "gpu.arch", "sm_80");
     assert_true(fabs(device_rates_of_record(&run).fp32_flops_per_s / (100 * 128 * 2e9) - 1) <
                 1e-12);
-    record_free(&run);
 }
 
 static case_result_t *add_training(record_t *run) {
-    case_t spec = case_of(50000000);
+    AUTO(case_free) case_t spec = case_of(50000000);
     case_result_t result;
     result_init(&result, &spec);
-    case_free(&spec);
     add_phase(&result, "train_device", 20e6);
     result.limit = (limit_t){.bytes = 320e6,
                              .limit_ns = 1e6,
@@ -461,7 +445,7 @@ static case_result_t *add_training(record_t *run) {
 
 /* A run that was stored before further passes counted: 320 MB, 100 of which stay on the chip. */
 static void limits_of_a_loaded_run_are_judged_again(void **state) {
-    record_t run = {0};
+    AUTO(record_free) record_t run = {0};
     environment_set_number(&run.environment, "gpu.l2_bytes", 100e6 - 495616);
     environment_set_number(&run.environment, "gpu.multiprocessors", 1);
     environment_set_number(&run.environment, "gpu.clock_mhz", 1e6);
@@ -480,7 +464,6 @@ static void limits_of_a_loaded_run_are_judged_again(void **state) {
     result->limit.bound = NULL; /* a case without a limit gets none */
     device_rates_set_limits_again(&run);
     assert_null(result->limit.bound);
-    record_free(&run);
 }
 
 #define RUNG(variant, points, ns)                                                                  \
@@ -512,7 +495,7 @@ static void load_ladder(world_t *world) {
 static void ladder_has_a_line_for_each_known_bound(void **state) {
     world_t *world = *state;
     load_ladder(world);
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_ladder(world->data, &chart));
     const char *table = table_of(&chart);
     assert_has(table, "\"limit: every epoch from DRAM\"\n5000 1.6\n5000000 1600\n");
@@ -523,7 +506,6 @@ static void ladder_has_a_line_for_each_known_bound(void **state) {
     assert_true(text_list_has(&chart.numbers, "note_lines=4"));
     assert_has(chart.note, "phase train_device");
     assert_has(chart.note, "\nlimit at points 5 M, every epoch from DRAM: 200 × 32.0 MB / ");
-    chart_free(&chart);
 }
 
 #define SET_UP set_up

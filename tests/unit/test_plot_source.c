@@ -65,13 +65,12 @@ static void footer_of_a_run_without_a_gpu_says_so(void **state) {
 static void cold_starts_are_in_no_chart(void **state) {
     world_t *world = *state;
     write_run(world->run, "Some GPU", "cpu");
+    AUTO(case_free)
     case_t spec = planted_case(&(planted_t){.engine = "cuda", .variant = "01_study", .size = 64});
-    case_result_t result;
+    AUTO(result_free) case_result_t result;
     result_init(&result, &spec);
     add_phase(&result, "cold_first_answer", 5e8);
     append_result(world->run, &result);
-    result_free(&result);
-    case_free(&spec);
     load_run(world);
     assert_int_equal(world->data->n_series, 3);
     assert_int_equal(world->data->n_sizes, 1);
@@ -81,20 +80,18 @@ static void study_csvs_give_the_study_charts(void **state) {
     world_t *world = *state;
     const char *paths[] = {FIXTURES "study_pytorch.csv", FIXTURES "study_cuda.csv"};
     assert_ok(plot_source_from_csvs(paths, 2, &world->source, &err));
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     assert_drawn(chart_difference(&world->source.shapes[0], &chart));
     assert_has(table_of(&chart), "2 \"4\" -140 1 0 \"CUDA\" \"140 µs\" \"1.5×\" \"\" 1\n");
     assert_has(table_of(&chart), "\"crossover: PyTorch is faster from batch 16\"");
-    chart_free(&chart);
 }
 
 static void two_csvs_of_one_kind_are_refused(void **state) {
     world_t *world = *state;
-    error_t err = ERROR_INIT;
     const char *paths[] = {FIXTURES "study_pytorch.csv", FIXTURES "study_pytorch_bom.csv"};
-    assert_int_equal(plot_source_from_csvs(paths, 2, &world->source, &err), STATUS_USAGE);
-    assert_has(err.text,
-               "study_pytorch_bom.csv: has the same columns as " FIXTURES "study_pytorch.csv");
+    assert_fails_with(plot_source_from_csvs(paths, 2, &world->source, &err), STATUS_USAGE,
+                      "study_pytorch_bom.csv: has the same columns as " FIXTURES
+                      "study_pytorch.csv");
 }
 
 static const planted_t OF_SEVERAL_SHAPES[] = {

@@ -12,7 +12,6 @@ static const int64_t SECOND_NS = 1000000000;
 static int64_t now_ns;
 
 static int64_t now(void *context) {
-    (void)context;
     return now_ns;
 }
 
@@ -71,7 +70,7 @@ static void done(progress_t *progress, const char *workload, size_t n) {
 }
 
 static void test_the_line_says_what_takes_how_long(void **state) {
-    progress_t progress = make(false, 3, 84);
+    AUTO(progress_free) progress_t progress = make(false, 3, 84);
     progress.quiet = true; /* only its text is looked at */
     progress_step(&progress, "opening 1 of 4: pytorch-cpu eager");
     expect_text(&progress, NULL, 100, "[3/84] opening 1 of 4: pytorch-cpu eager");
@@ -97,7 +96,6 @@ static void test_the_line_says_what_takes_how_long(void **state) {
     expect_text(&progress, NULL, 37, "[64/84] grö · 9.0 s · over 7.0 s left");
     progress.total = progress.done = 0;
     expect_text(&progress, NULL, 28, "größer · 9.0 s");
-    progress_free(&progress);
 }
 
 static void begin(progress_t *progress) {
@@ -109,7 +107,7 @@ static void tick(progress_t *progress) {
 }
 
 static void test_a_terminal_has_one_line_that_is_renewed(void **state) {
-    progress_t progress = make(true, 0, 4);
+    AUTO(progress_free) progress_t progress = make(true, 0, 4);
     expect_printed(begin, &progress, "\r\033[K[0/4] what");
     expect_printed(begin, &progress, ""); /* faster than anybody reads */
     expect_printed(tick, &progress, "");
@@ -119,20 +117,18 @@ static void test_a_terminal_has_one_line_that_is_renewed(void **state) {
     expect_printed(tick, &progress, "");
     now_ns += SECOND_NS;
     expect_printed(tick, &progress, "\r\033[K[0/4] what · 2.1 s");
-    progress_free(&progress);
 }
 
 static void test_a_log_has_a_line_for_what_takes_long(void **state) {
-    progress_t progress = make(false, 1, 4);
+    AUTO(progress_free) progress_t progress = make(false, 1, 4);
     expect_printed(begin, &progress, "");
     for (int s = 1; s <= 100; s++) {
         now_ns += SECOND_NS;
-        char *text = printed(tick, &progress);
+        AUTO_FREE char *text = printed(tick, &progress);
         const bool expected = s == 5 || s == 15 || s == 30 || s == 60;
         assert_int_equal(text[0] != '\0', expected);
         if (s == 30)
             assert_string_equal(text, "[1/4] what · 30 s\n");
-        free(text);
     }
     expect_printed(begin, &progress, "");
     now_ns += 5 * SECOND_NS; /* 45 s after the last line */
@@ -140,16 +136,14 @@ static void test_a_log_has_a_line_for_what_takes_long(void **state) {
     expect_printed(begin, &progress, "");
     now_ns += 6 * SECOND_NS; /* only 6 */
     expect_printed(tick, &progress, "");
-    progress_free(&progress);
 }
 
 static void test_quiet_is_quiet(void **state) {
-    progress_t progress = make(false, 1, 4);
+    AUTO(progress_free) progress_t progress = make(false, 1, 4);
     progress.quiet = true;
     expect_printed(begin, &progress, "");
     now_ns += 1000 * SECOND_NS;
     expect_printed(tick, &progress, "");
-    progress_free(&progress);
 }
 
 static void say_round(progress_t *progress, void *context) {
@@ -158,7 +152,7 @@ static void say_round(progress_t *progress, void *context) {
 
 static void test_rounds_are_described_when_a_line_is_due(void **state) {
     int rounds = 0;
-    progress_t progress = make(true, 1, 4);
+    AUTO(progress_free) progress_t progress = make(true, 1, 4);
     expect_printed(begin, &progress, "\r\033[K[1/4] what");
     progress.describe = say_round;
     progress.context = &rounds;
@@ -168,7 +162,6 @@ static void test_rounds_are_described_when_a_line_is_due(void **state) {
     expect_printed(tick, &progress, "\r\033[K[1/4] round 1 · 1.0 s");
     now_ns += SECOND_NS;
     expect_printed(begin, &progress, "\r\033[K[1/4] what"); /* another step */
-    progress_free(&progress);
 }
 
 static void compile_3_of_22(progress_t *progress) {
@@ -176,20 +169,19 @@ static void compile_3_of_22(progress_t *progress) {
 }
 
 static void test_programs_that_are_compiled_are_counted(void **state) {
-    progress_t progress = make(true, 0, 4);
+    AUTO(progress_free) progress_t progress = make(true, 0, 4);
     expect_printed(begin, &progress, "\r\033[K[0/4] what");
     now_ns += 12 * SECOND_NS;
     expect_printed(compile_3_of_22, &progress, "\r\033[K[0/4] compile 3 of 22 programs · 12 s");
-    progress_free(&progress);
 }
 
 /* Whoever reads the log must not take a time for one that can win. */
 static void test_a_claim_is_marked_in_the_log(void **state) {
-    record_t run = {.name = mem_text("")};
+    AUTO(record_free) record_t run = {.name = mem_text("")};
     plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 1000, CASE_OK, NULL}, 1);
     for (int claims = 0; claims < 2; claims++) {
         progress_t progress = {.total = 1};
-        char *text = NULL;
+        AUTO_FREE char *text = NULL;
         size_t size = 0;
         FILE *real = stderr, *kept = open_memstream(&text, &size);
         assert_non_null(kept);
@@ -199,10 +191,8 @@ static void test_a_claim_is_marked_in_the_log(void **state) {
         fclose(kept);
         assert_non_null(
             strstr(text, claims ? " host_to_host, self-reported\n" : " host_to_host\n"));
-        free(text);
         result_add_claim(&run.cases[0], 20);
     }
-    record_free(&run);
 }
 
 /* ---- What the time of a run is spent on, on a clock of our own. */
@@ -210,7 +200,6 @@ static void test_a_claim_is_marked_in_the_log(void **state) {
 static int64_t spent_now_ns = 1;
 
 static int64_t made_up_now(void *context) {
-    (void)context;
     return spent_now_ns;
 }
 
@@ -246,10 +235,9 @@ static void what_moves_is_not_lost(void **state) {
     assert_true(spent.ns[SPENT_OPEN] == 3.5e9 && spent.ns[SPENT_COMPILE] == 1.5e9);
     assert_true(spent.ns[SPENT_START] == 0 && spent.ns[SPENT_CONTEXT] == 3e9);
     assert_true(spent_total_ns(&spent) == 1e10);
-    char *text = spent_text(&spent);
+    AUTO_FREE char *text = spent_text(&spent);
     assert_string_equal(text, "10.0 s, of these 20 % in samples and warm-up; open 3.50 s, context "
                               "3.00 s, compile 1.50 s");
-    free(text);
 }
 
 static void nobody_needs_to_count(void **state) {

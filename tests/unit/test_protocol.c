@@ -102,12 +102,11 @@ static void test_good_requests(void **state) {
     for (size_t i = 0; i < COUNT_OF(GOOD); i++) {
         protocol_op_t op;
         error_t err = ERROR_INIT;
-        json_t *request = protocol_parse_request(GOOD[i].line, &op, &err);
+        json_auto_t *request = protocol_parse_request(GOOD[i].line, &op, &err);
         if (request == NULL)
             fail_msg("%s: %s", GOOD[i].line, err.text);
         assert_int_equal(op, GOOD[i].op);
         seen[op] = true;
-        json_decref(request);
     }
     for (int op = 0; op <= OP_BYE; op++)
         assert_true(seen[op]);
@@ -128,13 +127,12 @@ static void test_bad_requests(void **state) {
 /* Nesting to exhaust the stack is refused, not followed. */
 static void test_deep_nesting(void **state) {
     enum { DEPTH = 100000 };
-    char *line = mem_zeroed(DEPTH + 1, 1);
+    AUTO_FREE char *line = mem_zeroed(DEPTH + 1, 1);
     memset(line, '[', DEPTH);
     protocol_op_t op;
     error_t err = ERROR_INIT;
     assert_null(protocol_parse_request(line, &op, &err));
     assert_non_null(strstr(err.text, "not JSON"));
-    free(line);
 }
 
 #include "run_tests.h"

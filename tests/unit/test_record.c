@@ -15,7 +15,7 @@ static void test_round_trip(void **state) {
     const char *folder = *state;
     write_header(folder, "2026-03-02T11:00:00Z", "NVIDIA H200", "{\"a\": 1}");
     append(folder, make_result("cuda", "01_study", 64, CUDA_PHASES, 1000));
-    record_t run;
+    AUTO(record_free) record_t run;
     assert_ok(record_load(folder, &run, &err));
     assert_string_equal(run.name, strrchr(folder, '/') + 1);
     assert_string_equal(run.started, "2026-03-02T10:15:00Z");
@@ -36,7 +36,6 @@ static void test_round_trip(void **state) {
     assert_true(result_median(result, "kernel") == 3000);
     assert_int_equal(result_phase(result, "kernel")->n_samples, 3);
     assert_null(record_find(&run, "mlp_infer/cuda/01_study/batch=65"));
-    record_free(&run);
 }
 
 static void test_half_written_last_line_is_dropped(void **state) {
@@ -63,15 +62,12 @@ static void test_whole_last_line_without_newline_is_kept(void **state) {
     const char *folder = *state;
     write_header(folder, NULL, "NVIDIA H200", "{}");
     append(folder, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
-    char *path = fs_join(folder, "cases.jsonl"), *text = read_file(folder, "cases.jsonl");
+    AUTO_FREE char *path = fs_join(folder, "cases.jsonl"), *text = read_file(folder, "cases.jsonl");
     assert_ok(fs_write_atomic(path, text, strlen(text) - 1, &err));
-    free(text);
-    free(path);
     append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
-    record_t run;
+    AUTO(record_free) record_t run;
     assert_ok(record_load(folder, &run, &err));
     assert_int_equal(run.n_cases, 2);
-    record_free(&run);
 }
 
 static void test_bad_line_is_an_error_with_its_number(void **state) {
@@ -88,9 +84,8 @@ static void test_bad_line_is_an_error_with_its_number(void **state) {
         error_t failure = ERROR_INIT;
         assert_int_equal(record_load(folder, &run, &failure), STATUS_USAGE);
         assert_non_null(strstr(failure.text, "cases.jsonl:2: "));
-        char *path = fs_join(folder, "cases.jsonl");
+        AUTO_FREE char *path = fs_join(folder, "cases.jsonl");
         assert_ok(fs_remove_tree(path, &err));
-        free(path);
     }
 }
 
@@ -136,24 +131,22 @@ static void test_a_later_line_replaces_its_pass(void **state) {
     append_pass(folder, 1, 1, 1000);
     append_pass(folder, 1, 2, 2000);
     append_pass(folder, 1, 1, 5000);
-    record_t run;
+    AUTO(record_free) record_t run;
     assert_ok(record_load(folder, &run, &err));
     assert_int_equal(run.n_cases, 1);
     const phase_t *phase = result_phase(&run.cases[0], "malloc");
     assert_int_equal(phase->n_passes, 2);
     assert_true(phase->samples[0] == 4999 && phase->samples[3] == 1999);
-    record_free(&run);
 }
 
 static void test_facts_of_passes(void **state) {
     const char *folder = *state;
-    record_t run = {.folder = mem_text(folder)}, again;
+    AUTO(record_free) record_t run = {.folder = mem_text(folder)}, again;
     environment_set(record_pass(&run, 2, NULL, NULL), "started", "2026-03-02T10:16:00Z");
     environment_set(record_pass(&run, 1, NULL, NULL), "cores.cuda", "2,3");
     environment_set(record_pass(&run, 2, NULL, NULL), "host", "node7");
     assert_int_equal(run.n_passes, 2);
     assert_ok(record_write_header(&run, &err));
-    record_free(&run);
     assert_ok(record_load(folder, &again, &err));
     assert_int_equal(again.n_passes, 2);
     assert_string_equal(environment_get(record_pass(&again, 1, NULL, NULL), "cores.cuda"), "2,3");
@@ -161,7 +154,6 @@ static void test_facts_of_passes(void **state) {
                         "2026-03-02T10:16:00Z");
     assert_string_equal(environment_get(record_pass(&again, 2, NULL, NULL), "host"), "node7");
     assert_int_equal(again.n_passes, 2);
-    record_free(&again);
 }
 
 static void test_later_lines_win(void **state) {
@@ -170,12 +162,11 @@ static void test_later_lines_win(void **state) {
     append(folder, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
     append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
     append(folder, make_result("cuda", "01_study", 1, CUDA_PHASES, 5000));
-    record_t run;
+    AUTO(record_free) record_t run;
     assert_ok(record_load(folder, &run, &err));
     assert_int_equal(run.n_cases, 2);
     assert_true(result_median(&run.cases[0], "malloc") == 5000);
     assert_true(result_median(&run.cases[1], "malloc") == 1000);
-    record_free(&run);
 }
 
 static void test_gzip_then_resumed(void **state) {
@@ -183,8 +174,9 @@ static void test_gzip_then_resumed(void **state) {
     write_header(folder, "2026-03-02T11:00:00Z", "NVIDIA H200", "{}");
     append(folder, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
     append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
-    char *plain = fs_join(folder, "cases.jsonl"), *packed = fs_join(folder, "cases.jsonl.gz");
-    char *text = read_file(folder, "cases.jsonl");
+    AUTO_FREE char *plain = fs_join(folder, "cases.jsonl"),
+                   *packed = fs_join(folder, "cases.jsonl.gz");
+    AUTO_FREE char *text = read_file(folder, "cases.jsonl");
     assert_ok(write_gzip(packed, text, strlen(text), &err));
     assert_ok(fs_remove_tree(plain, &err));
     record_t run;
@@ -198,14 +190,11 @@ static void test_gzip_then_resumed(void **state) {
     assert_true(result_median(&run.cases[1], "malloc") == 7000);
     assert_int_equal(run.cases[0].phases[0].n_passes, 2);
     record_free(&run);
-    free(text);
-    free(plain);
-    free(packed);
 }
 
 static void test_unreadable_folders(void **state) {
     const char *folder = *state;
-    record_t run;
+    AUTO(record_free) record_t run;
     error_t failure = ERROR_INIT;
     assert_int_not_equal(record_load(folder, &run, &failure), STATUS_OK);
     assert_non_null(strstr(failure.text, "run.json"));
@@ -218,7 +207,6 @@ static void test_unreadable_folders(void **state) {
     write_header(folder, NULL, "NVIDIA H200", "{}");
     assert_ok(record_load(folder, &run, &err));
     assert_int_equal(run.n_cases, 0);
-    record_free(&run);
 }
 
 static void test_bad_headers(void **state) {
@@ -236,7 +224,7 @@ static void test_bad_headers(void **state) {
         {"{\"schema\": 2, \"seed\": 1, \"environment\": {}, \"passes\": [{}]}", "passes[0]"},
         {"{\"schema\": 1, \"seed\": 1, \"environment\": {\"a\": {\"b\": []}}}", "environment.a.b"},
     };
-    char *path = fs_join(folder, "run.json");
+    AUTO_FREE char *path = fs_join(folder, "run.json");
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         assert_ok(fs_write_atomic(path, CASES[i].json, strlen(CASES[i].json), &err));
         record_t run;
@@ -245,7 +233,6 @@ static void test_bad_headers(void **state) {
         assert_non_null(strstr(failure.text, "run.json"));
         assert_non_null(strstr(failure.text, CASES[i].message));
     }
-    free(path);
 }
 
 /* ---- Shards become one run, or are refused. */
@@ -258,19 +245,18 @@ static char *make_shard(const char *folder, const char *name, const char *gpu, c
 }
 
 static void add_worker(const char *folder, const char *version) {
-    record_t run;
+    AUTO(record_free) record_t run;
     assert_ok(record_load(folder, &run, &err));
     environment_set(&run.environment, "workers.jax-cuda.jax", version);
     environment_set(&run.environment, "versions.pytorch", "2.11.0");
     assert_ok(record_write_header(&run, &err));
-    record_free(&run);
 }
 
 static void test_merge(void **state) {
     const char *folder = *state;
-    char *a = make_shard(folder, "a", "NVIDIA H200", "{}");
-    char *b = make_shard(folder, "b", "NVIDIA H200", "{}");
-    char *out = fs_join(folder, "out");
+    AUTO_FREE char *a = make_shard(folder, "a", "NVIDIA H200", "{}");
+    AUTO_FREE char *b = make_shard(folder, "b", "NVIDIA H200", "{}");
+    AUTO_FREE char *out = fs_join(folder, "out");
     append(a, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
     append(a, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
     append(b, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
@@ -280,7 +266,7 @@ static void test_merge(void **state) {
     append(b, second);
     add_worker(b, "0.11.2"); /* only this shard had JAX */
     assert_ok(merge_runs(".", out, (const char *[]){a, b}, 2, &err));
-    record_t run;
+    AUTO(record_free) record_t run;
     assert_ok(record_load(out, &run, &err));
     assert_int_equal(run.n_cases, 3);
     const char *both = "mlp_infer/cuda/01_study/batch=2";
@@ -289,30 +275,25 @@ static void test_merge(void **state) {
     assert_string_equal(environment_get(&run.environment, "gpu.name"), "NVIDIA H200");
     assert_string_equal(environment_get(&run.environment, "workers.jax-cuda.jax"), "0.11.2");
     assert_string_equal(environment_get(&run.environment, "versions.pytorch"), "2.11.0");
-    char *csv = read_file(out, "mlp_timing_log.csv");
+    AUTO_FREE char *csv = read_file(out, "mlp_timing_log.csv");
     assert_non_null(csv);
-    free(csv);
-    record_free(&run);
 
     error_t failure = ERROR_INIT; /* what is there stays there */
     assert_int_equal(merge_runs(".", out, (const char *[]){a, b}, 2, &failure), STATUS_USAGE);
     assert_non_null(strstr(failure.text, "not empty"));
-    free(a);
-    free(b);
-    free(out);
 }
 
 static void test_merge_refuses(void **state) {
     const char *folder = *state;
-    char *a = make_shard(folder, "a", "NVIDIA H200", "{}");
-    char *gpu = make_shard(folder, "gpu", "NVIDIA H100", "{}");
-    char *sweep = make_shard(folder, "sweep", "NVIDIA H200", "{\"b\":2}");
-    char *clash = make_shard(folder, "clash", "NVIDIA H200", "{}");
-    char *old = make_shard(folder, "old", "NVIDIA H200", "{}");
-    char *old_header = fs_join(old, "run.json");
+    AUTO_FREE char *a = make_shard(folder, "a", "NVIDIA H200", "{}");
+    AUTO_FREE char *gpu = make_shard(folder, "gpu", "NVIDIA H100", "{}");
+    AUTO_FREE char *sweep = make_shard(folder, "sweep", "NVIDIA H200", "{\"b\":2}");
+    AUTO_FREE char *clash = make_shard(folder, "clash", "NVIDIA H200", "{}");
+    AUTO_FREE char *old = make_shard(folder, "old", "NVIDIA H200", "{}");
+    AUTO_FREE char *old_header = fs_join(old, "run.json");
     static const char SCHEMA_1[] = "{\"schema\": 1, \"seed\": 42, \"environment\": {}}";
     assert_ok(fs_write_atomic(old_header, SCHEMA_1, strlen(SCHEMA_1), &err));
-    char *out = fs_join(folder, "out");
+    AUTO_FREE char *out = fs_join(folder, "out");
     append(a, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
     append(gpu, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
     append(sweep, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
@@ -332,13 +313,6 @@ static void test_merge_refuses(void **state) {
     }
     error_t failure = ERROR_INIT;
     assert_int_equal(merge_runs(".", out, NULL, 0, &failure), STATUS_USAGE);
-    free(a);
-    free(gpu);
-    free(sweep);
-    free(clash);
-    free(old);
-    free(old_header);
-    free(out);
 }
 
 /* ---- The tables that are made of a run's cases. */
@@ -368,20 +342,17 @@ static void write_study_run(const char *folder) {
 static void test_study_csvs_to_the_letter(void **state) {
     const char *folder = *state;
     write_study_run(folder);
-    record_t run;
+    AUTO(record_free) record_t run;
     assert_ok(record_load(folder, &run, &err));
     assert_ok(results_write_derived(&run, workload_study(NULL), &err));
-    char *cuda = read_file(folder, "mlp_timing_log.csv");
-    char *pytorch = read_file(folder, "mlp_timing_log_pytorch.csv");
+    AUTO_FREE char *cuda = read_file(folder, "mlp_timing_log.csv");
+    AUTO_FREE char *pytorch = read_file(folder, "mlp_timing_log_pytorch.csv");
     assert_string_equal(cuda, "Batch,Malloc,H2D,Kernel,D2H,Free,Total\n"
                               "2,0.001251,0.002501,0.003752,0.005002,0.006253,0.007503\n"
                               "64,1.500000,3.000000,4.500000,6.000000,7.500000,9.000000\n");
     assert_string_equal(pytorch, "Batch,Init,H2D,Forward,D2H,Total\n"
                                  "1,1.000000,2.000000,3.000000,4.000000,5.000000\n"
                                  "64,2.000000,4.000000,6.000000,8.000000,10.000000\n");
-    free(cuda);
-    free(pytorch);
-    record_free(&run);
 }
 
 static void test_timings_csv_to_the_letter(void **state) {
@@ -395,10 +366,10 @@ static void test_timings_csv_to_the_letter(void **state) {
     case_result_t wrong = make_result("cpu", "omp", 2, FORWARD, 10);
     wrong.status = CASE_WRONG;
     append(folder, wrong);
-    record_t run;
+    AUTO(record_free) record_t run;
     assert_ok(record_load(folder, &run, &err));
     assert_ok(results_write_derived(&run, workload_study(NULL), &err));
-    char *text = read_file(folder, "timings.csv");
+    AUTO_FREE char *text = read_file(folder, "timings.csv");
     assert_string_equal(
         text, "id,workload,engine,device,variant,dtype,params,techniques,status,phase,clock,unit,"
               "n,median,ci95_low,ci95_high,passes,bimodal_low,bimodal_high,bimodal_share_high\n"
@@ -406,11 +377,9 @@ static void test_timings_csv_to_the_letter(void **state) {
               "batch=2;layers=4-5-1,alloc=arena;copy=pinned,ok,forward,host,ns,3,10.25,,,1,,,\n"
               "mlp_infer/cpu/omp/batch=2,mlp_infer,cpu,cpu,omp,f32,batch=2;layers=4-5-1,,wrong"
               ",,,,,,,,,,,\n");
-    free(text);
     /* Neither study table has a row here, so neither file is there. */
     assert_null(read_file(folder, "mlp_timing_log.csv"));
     assert_null(read_file(folder, "mlp_timing_log_pytorch.csv"));
-    record_free(&run);
 }
 
 /* Five passes of eight rounds, a quarter of them at another value. */
@@ -427,10 +396,10 @@ static void test_timings_csv_of_passes(void **state) {
         result.pass = pass;
         append(folder, result);
     }
-    record_t run;
+    AUTO(record_free) record_t run;
     assert_ok(record_load(folder, &run, &err));
     assert_ok(results_write_derived(&run, workload_study(NULL), &err));
-    char *text = read_file(folder, "timings.csv");
+    AUTO_FREE char *text = read_file(folder, "timings.csv");
     double low, high, two_low, two_high, share;
     int passes, n;
     assert_int_equal(sscanf(text,
@@ -443,8 +412,6 @@ static void test_timings_csv_of_passes(void **state) {
     assert_true(low < 1000 && high > 1000);
     assert_true(two_low > 999 && two_low < 1001 && two_high > 1999 && two_high < 2001 &&
                 share == 0.25);
-    free(text);
-    record_free(&run);
 }
 
 #define SET_UP make_folder

@@ -7,10 +7,9 @@
 
 static void assert_no_last(session_t *session) {
     error_t err = ERROR_INIT;
-    json_t *request = json_pack("{s:s}", "path", world.folder);
+    json_auto_t *request = json_pack("{s:s}", "path", world.folder);
     assert_null(case_last(session, request, &err));
     assert_string_equal(err.text, "last before sample with \"fresh\"");
-    json_decref(request);
 }
 
 static void assert_equal(const npy_t *found, const npy_t *expected) {
@@ -39,12 +38,12 @@ static npy_t expected_of(const struct subject *subject, const inputs_t *inputs, 
 }
 
 static void check_subject(const struct subject *subject) {
-    case_t spec = subject_case(subject);
+    AUTO(case_free) case_t spec = subject_case(subject);
     const inputs_t inputs = subject->inputs(&spec);
-    npy_t refilled = expected_of(subject, &inputs, REFILLED);
-    npy_t other = expected_of(subject, &inputs, REFILLED + 1);
+    AUTO(npy_free) npy_t refilled = expected_of(subject, &inputs, REFILLED);
+    AUTO(npy_free) npy_t other = expected_of(subject, &inputs, REFILLED + 1);
     session_t *session = open_session(subject);
-    npy_t opened = array_of(subject, session, case_output);
+    AUTO(npy_free) npy_t opened = array_of(subject, session, case_output);
     assert_memory_not_equal(opened.values, refilled.values, opened.n * sizeof *opened.values);
     assert_memory_not_equal(other.values, refilled.values, other.n * sizeof *other.values);
     refill(session, REFILLED + 1);
@@ -67,17 +66,12 @@ static void check_subject(const struct subject *subject) {
     json_decref(ask(session, case_sample, sample_request(1, json_null())));
     assert_no_last(session);
     json_decref(ask(session, case_sample, sample_request(1, json_integer(REFILLED + 1))));
-    npy_t last = array_of(subject, session, case_last);
-    assert_equal(&last, &other); /* a sample may have fewer losses than are checked */
-    npy_free(&last);
+    AUTO(npy_free) npy_t last = array_of(subject, session, case_last);
+    assert_equal(&last, &other);             /* a sample may have fewer losses than are checked */
     assert_output(subject, session, &other); /* the inputs stay */
     assert_no_last(session);
     end_session(session);
-    npy_free(&opened);
-    npy_free(&refilled);
-    npy_free(&other);
     inputs.release(inputs.data);
-    case_free(&spec);
 }
 
 static void test_refill_and_last(void **state) {
@@ -91,16 +85,14 @@ static void test_outputs_are_filled_before_a_fresh_sample(void **state) {
             continue;
         session_t *session = open_session(&SUBJECTS[i]);
         json_decref(ask(session, case_sample, sample_request(1, json_integer(0))));
-        npy_t right = array_of(&SUBJECTS[i], session, case_last);
+        AUTO(npy_free) npy_t right = array_of(&SUBJECTS[i], session, case_last);
         for (size_t p = 0; p < session->n_probes; p++)
             session->probes[p].run = write_nothing;
         json_decref(ask(session, case_sample, sample_request(1, json_integer(0))));
-        npy_t left = array_of(&SUBJECTS[i], session, case_last);
+        AUTO(npy_free) npy_t left = array_of(&SUBJECTS[i], session, case_last);
         for (size_t k = 0; k < left.n; k++)
             assert_true(left.values[k] >= -1 && left.values[k] <= 1);
         assert_true(left.values[0] != right.values[0]);
-        npy_free(&left);
-        npy_free(&right);
         end_session(session);
     }
 }

@@ -55,13 +55,11 @@ static report_files_t files_of(const char *scratch, const char *root, const char
 
 /* All its files as one text; the caller frees it. */
 static char *report_of(const char *scratch, const char *root, const char *run, const char *saved) {
-    report_files_t files = files_of(scratch, root, run, saved);
-    text_list_t texts = {0};
+    AUTO(report_files_free) report_files_t files = files_of(scratch, root, run, saved);
+    AUTO(text_list_free) text_list_t texts = {0};
     for (size_t i = 0; i < files.n; i++)
         text_list_add(&texts, files.items[i].text);
     char *text = text_list_join(&texts, "\n");
-    text_list_free(&texts);
-    report_files_free(&files);
     return text;
 }
 
@@ -74,39 +72,34 @@ static void test_bad_cases_have_no_time_anywhere(void **state) {
     }
     run.cases[0].status = CASE_WRONG; /* the study's own case at batch 1 */
     run.cases[0].reason = mem_text("planted");
-    char *folder = save_run(run, *state, "bad", "NVIDIA H200");
-    char *text = report_of(*state, NULL, folder, NULL);
+    AUTO_FREE char *folder = save_run(run, *state, "bad", "NVIDIA H200");
+    AUTO_FREE char *text = report_of(*state, NULL, folder, NULL);
     /* 777 ± 2 % of anything, and half of it, which is the planted kernel. */
     static const char *const TIMES[] = {" 76", " 77", " 78", " 79", " 38", " 39"};
     static const char *const UNITS[] = {" ns", " µs", " ms"};
     for (size_t i = 0; i < COUNT_OF(TIMES); i++)
         for (char digit = '0'; digit <= '9'; digit++)
             for (size_t u = 0; u < COUNT_OF(UNITS); u++) {
-                char *time = mem_format("%s%c%s", TIMES[i], digit, UNITS[u]);
+                AUTO_FREE char *time = mem_format("%s%c%s", TIMES[i], digit, UNITS[u]);
                 assert_has_not(text, time);
-                free(time);
             }
     assert_has(text, "2 skipped, 3 wrong, 2 failed");
     assert_has(text, "mlp_infer/cuda/02_bad/batch=1");
-    free(text);
-    error_t err = ERROR_INIT;
-    record_t loaded;
-    char *headline;
-    succeed(record_load(folder, &loaded, &err), &err);
+    AUTO(record_free) record_t loaded;
+    AUTO_FREE char *headline;
+    assert_ok(record_load(folder, &loaded, &err));
     headline = report_workload_tables(&loaded, NULL);
     assert_has_not(headline, "02_bad");
     assert_has_not(headline, "777");
-    free(headline);
-    record_free(&loaded);
-    free(folder);
 }
 
 static void test_saved_run_is_labelled_and_apart(void **state) {
     record_t mine = {.name = mem_text("")};
     plant(&mine, (planted_t){"cpu", "cpu", "omp", 1, 1000, CASE_OK, NULL}, 1);
     plant(&mine, (planted_t){"pytorch", "cpu", "eager", 1, 2000, CASE_OK, NULL}, 2);
-    char *here = save_run(mine, *state, "here", NULL);
-    char *there = save_run(plant_ratios((double[]){3, 2}, 2), *state, "there", "NVIDIA H200");
+    AUTO_FREE char *here = save_run(mine, *state, "here", NULL);
+    AUTO_FREE char *there =
+        save_run(plant_ratios((double[]){3, 2}, 2), *state, "there", "NVIDIA H200");
     char *text = report_of(*state, NULL, here, there);
     assert_has(text, "- **Some CPU**, Some CPU, without a GPU; ");
     assert_has(text, "- **NVIDIA H200**, ");
@@ -124,15 +117,13 @@ static void test_saved_run_is_labelled_and_apart(void **state) {
     assert_has(saved, ": mlp_infer on NVIDIA H200, 2026-03-02\n");
     assert_has_not(saved, " omp ");
     report_files_free(&files);
-    free(here);
-    free(there);
 }
 
 static void test_what_was_not_measured_is_said(void **state) {
     record_t alone = {.name = mem_text("")};
     plant(&alone, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1);
-    char *run = save_run(alone, *state, "alone", "NVIDIA H200");
-    char *text = report_of(*state, NULL, run, NULL);
+    AUTO_FREE char *run = save_run(alone, *state, "alone", "NVIDIA H200");
+    AUTO_FREE char *text = report_of(*state, NULL, run, NULL);
     assert_has(text, "- Not compared, no size has valid times of both sides: ");
     free(text);
     free(run);
@@ -147,8 +138,6 @@ static void test_what_was_not_measured_is_said(void **state) {
     run = save_run((record_t){.name = mem_text("")}, *state, "empty", NULL);
     text = report_of(*state, NULL, run, NULL);
     assert_has(text, "- Nothing was compared.");
-    free(text);
-    free(run);
 }
 
 static void test_hostile_text_stays_text(void **state) {
@@ -160,8 +149,8 @@ static void test_hostile_text_stays_text(void **state) {
     flag_list_add_text(&run.cases[0].flags, "implausible: | 5 > 4 |\n\n## Findings");
     text_list_add(&run.argv, "bench");
     text_list_add(&run.argv, "it's\n```\n<b>");
-    char *folder = save_run(run, *state, "hostile", "<img src=x> | *GPU*");
-    char *text = report_of(*state, NULL, folder, NULL);
+    AUTO_FREE char *folder = save_run(run, *state, "hostile", "<img src=x> | *GPU*");
+    AUTO_FREE char *text = report_of(*state, NULL, folder, NULL);
     assert_tables_are_whole(text);
     assert_has_not(text, "<script>");
     assert_has_not(text, "<img");
@@ -172,36 +161,26 @@ static void test_hostile_text_stays_text(void **state) {
     char *first = strstr(text, "\n## Findings\n");
     assert_non_null(first);
     assert_null(strstr(first + 1, "\n## Findings\n"));
-    free(text);
-    free(folder);
 }
 
 static void test_charts_are_linked_from_the_reports_folder(void **state) {
-    error_t err = ERROR_INIT;
-    char *run = save_run(plant_ratios((double[]){2}, 1), *state, "own", "NVIDIA H200");
-    char *plots = mem_format("%s/a root/plots/own", (char *)*state);
-    char *chart = fs_join(plots, "total.svg");
-    char *root = fs_join(*state, "a root");
-    succeed(fs_make_folders(plots, &err), &err);
-    char *speed = fs_join(plots, "speed.svg");
-    succeed(fs_write_atomic(chart, "<svg/>", 6, &err), &err);
-    succeed(fs_write_atomic(speed, "<svg/>", 6, &err), &err);
-    char *text = report_of(*state, root, run, NULL);
+    AUTO_FREE char *run = save_run(plant_ratios((double[]){2}, 1), *state, "own", "NVIDIA H200");
+    AUTO_FREE char *plots = mem_format("%s/a root/plots/own", (char *)*state);
+    AUTO_FREE char *chart = fs_join(plots, "total.svg");
+    AUTO_FREE char *root = fs_join(*state, "a root");
+    assert_ok(fs_make_folders(plots, &err));
+    AUTO_FREE char *speed = fs_join(plots, "speed.svg");
+    assert_ok(fs_write_atomic(chart, "<svg/>", 6, &err));
+    assert_ok(fs_write_atomic(speed, "<svg/>", 6, &err));
+    AUTO_FREE char *text = report_of(*state, root, run, NULL);
     assert_has(text, "## Charts\n\n![Total time by batch size](../a%20root/plots/own/total.svg)");
     assert_has(text,
                "\n\n![Speed-up by batch size](../a%20root/plots/own/speed.svg)\n\n## Findings");
     free(text);
-    char *deep = fs_join(*state, "docs/deep");
-    succeed(fs_make_folders(deep, &err), &err);
+    AUTO_FREE char *deep = fs_join(*state, "docs/deep");
+    assert_ok(fs_make_folders(deep, &err));
     text = report_of(deep, root, run, NULL);
     assert_has(text, "![Total time by batch size](../a%20root/plots/own/total.svg)");
-    free(text);
-    free(deep);
-    free(speed);
-    free(root);
-    free(chart);
-    free(plots);
-    free(run);
 }
 
 /* Runs with the same sweeps are boots of one run; other runs are saved runs. */
@@ -230,7 +209,7 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
     environment_set(&other.environment, "versions.pytorch", "2.12");
     environment_set(&other.environment, "gpu.driver", "580");
     runs[2] = save_run(other, *state, "other", "NVIDIA H200");
-    char *out = fs_join(*state, "REPORT.md");
+    AUTO_FREE char *out = fs_join(*state, "REPORT.md");
     error_t err = ERROR_INIT;
     const char *pair[] = {runs[0], runs[2]};
     assert_int_equal(
@@ -247,13 +226,12 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
     assert_has(text, "- **NVIDIA A100**, ");
     assert_has_not(text, "boots ");
     free(text);
-    free(out);
     for (size_t i = 0; i < 4; i++)
         free(runs[i]);
 }
 
 static void test_unreadable_run_leaves_the_report(void **state) {
-    char *out = fs_join(*state, "REPORT.md"), *missing = fs_join(*state, "missing");
+    AUTO_FREE char *out = fs_join(*state, "REPORT.md"), *missing = fs_join(*state, "missing");
     error_t err = ERROR_INIT;
     static const char OLD[] = "# Hand-written code: old";
     succeed(fs_write_atomic(out, OLD, strlen(OLD), &err), &err);
@@ -261,16 +239,13 @@ static void test_unreadable_run_leaves_the_report(void **state) {
     report_options_t options = {.runs = runs, .n_runs = 1, .out = out, .root = *state};
     assert_int_not_equal(report_write(&options, &err), STATUS_OK);
     assert_has(err.text, "missing");
-    char *text;
+    AUTO_FREE char *text;
     size_t size;
     error_clear(&err);
     succeed(fs_read(out, &text, &size, &err), &err);
     assert_string_equal(text, OLD);
     options.n_runs = 0;
     assert_int_equal(report_write(&options, &err), STATUS_USAGE);
-    free(text);
-    free(missing);
-    free(out);
 }
 
 /* ---- Commands that measure a run or a case again. */
@@ -303,6 +278,7 @@ static void commands_are_those_of_the_run(void **state) {
         {"/x/bench workload import p.py --out=kept -- --quick --out r",
          "bench workload import p.py -- --quick", "bench workload import p.py --" CASE},
     };
+    AUTO(case_free)
     case_t spec = {.id = mem_text("mine/python-cpu/a/n=4"),
                    .workload = mem_text("mine"),
                    .engine = mem_text("python"),
@@ -310,18 +286,14 @@ static void commands_are_those_of_the_run(void **state) {
                    .variant = mem_text("a")};
     for (size_t i = 0; i < COUNT_OF(EXAMPLES); i++) {
         record_t run = {.name = (char *)"h", .argv = text_split(EXAMPLES[i].call, ' ')};
-        text_list_t words = command_again("bench", &run);
-        char *again = text_list_join(&words, " "), *of_case = command_of_case("bench", &run, &spec),
-             *wanted = mem_format("%s --out=results/again/h", EXAMPLES[i].again);
+        AUTO(text_list_free) text_list_t words = command_again("bench", &run);
+        AUTO_FREE char *again = text_list_join(&words, " "),
+                       *of_case = command_of_case("bench", &run, &spec),
+                       *wanted = mem_format("%s --out=results/again/h", EXAMPLES[i].again);
         assert_string_equal(again, wanted);
         assert_string_equal(of_case, EXAMPLES[i].of_case);
-        text_list_free(&words);
         text_list_free(&run.argv);
-        free(again);
-        free(of_case);
-        free(wanted);
     }
-    case_free(&spec);
 }
 
 static void a_run_without_a_command_has_none(void **state) {

@@ -9,38 +9,33 @@
 #define FIXTURES "tests/fixtures/report/"
 
 static void assert_golden(const char *path, const char *text) {
-    error_t err = ERROR_INIT;
     if (getenv("UPDATE_GOLDEN") != NULL) {
-        char *folder = mem_text_n(path, (size_t)(strrchr(path, '/') - path));
-        succeed(fs_make_folders(folder, &err), &err);
-        succeed(fs_write_atomic(path, text, strlen(text), &err), &err);
-        free(folder);
+        AUTO_FREE char *folder = mem_text_n(path, (size_t)(strrchr(path, '/') - path));
+        assert_ok(fs_make_folders(folder, &err));
+        assert_ok(fs_write_atomic(path, text, strlen(text), &err));
         return;
     }
-    char *golden;
+    AUTO_FREE char *golden;
     size_t size;
-    succeed(fs_read(path, &golden, &size, &err), &err);
+    assert_ok(fs_read(path, &golden, &size, &err));
     assert_string_equal(text, golden);
-    free(golden);
 }
 
 /* Every file of a report is a golden file. */
 static void check_report(const char *golden, const char *run, const char *saved) {
-    error_t err = ERROR_INIT;
     const char *runs[] = {run, saved};
     const report_options_t options = {.runs = runs,
                                       .n_runs = saved != NULL ? 2 : 1,
                                       .out = golden,
                                       .pages = FIXTURES "pages",
                                       .root = "."};
-    report_files_t files;
-    succeed(report_render(&options, &files, &err), &err);
+    AUTO(report_files_free) report_files_t files;
+    assert_ok(report_render(&options, &files, &err));
     assert_true(files.n >= 2);
     for (size_t i = 0; i < files.n; i++) {
         assert_tables_are_whole(files.items[i].text);
         assert_golden(files.items[i].path, files.items[i].text);
     }
-    report_files_free(&files);
 }
 
 static void test_golden_reports(void **state) {
@@ -52,14 +47,11 @@ static void test_golden_reports(void **state) {
 }
 
 static void test_golden_headline(void **state) {
-    error_t err = ERROR_INIT;
-    record_t run;
-    char *text;
-    succeed(record_load(FIXTURES "gpu", &run, &err), &err);
+    AUTO(record_free) record_t run;
+    AUTO_FREE char *text;
+    assert_ok(record_load(FIXTURES "gpu", &run, &err));
     text = report_workload_tables(&run, NULL);
     assert_golden(FIXTURES "gpu_headline.txt", text);
-    free(text);
-    record_free(&run);
 }
 
 #include "run_tests.h"

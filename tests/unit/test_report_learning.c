@@ -21,7 +21,7 @@ typedef struct learnt {
 
 static case_result_t *plant_learnt(record_t *run, learnt_t what) {
     const bool pytorch = strcmp(what.engine, "pytorch") == 0;
-    case_t spec = made_case("mnist_train", what.engine, "cuda", what.variant);
+    AUTO(case_free) case_t spec = made_case("mnist_train", what.engine, "cuda", what.variant);
     set_text(&spec.dtype, "f16");
     add_integer(&spec, "hidden", what.hidden);
     add_integer(&spec, "steps", 5000);
@@ -31,7 +31,6 @@ static case_result_t *plant_learnt(record_t *run, learnt_t what) {
                    what.variant, (long long)what.hidden, (long long)what.seed);
     case_result_t result;
     result_init(&result, &spec);
-    case_free(&spec);
     result.status = CASE_OK;
     result.results_json =
         mem_format("{\"loss\":[[0,2.5],[10,%s]],\"accuracy\":%.4f,\"dataset\":\"mnist\"%s%s%s}",
@@ -70,13 +69,11 @@ static char *page_of(const record_t *run) {
 }
 
 static void contenders_are_compared_by_the_step(void **state) {
-    record_t run = planted();
-    char *text = page_of(&run);
+    AUTO(record_free) record_t run = planted();
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "- **steps=5000, seed=1, f16, on the GPU, `step`**: **CUDA 2.99×");
     assert_has(text, "(CUDA 04_streaming) against 899 µs (PyTorch graph); faster at 2 of 2 sizes");
     assert_has(text, "| CUDA 04_streaming  |   15.0 µs |     300 µs |"); /* a step of the ladder */
-    free(text);
-    record_free(&run);
 }
 
 static size_t count_of(const char *text, const char *part) {
@@ -88,70 +85,58 @@ static size_t count_of(const char *text, const char *part) {
 
 /* They are told with the first one's. */
 static void other_seeds_have_no_sections(void **state) {
-    record_t run = planted();
-    char *text = page_of(&run);
+    AUTO(record_free) record_t run = planted();
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "seed=1, f16, on the GPU, `step`");
     assert_int_equal(count_of(text, "accuracy**: with f16 weights"), 1);
-    free(text);
-    record_free(&run);
 }
 
 static void accuracies_are_compared_among_equal_weights(void **state) {
-    record_t run = planted();
-    char *text = page_of(&run);
+    AUTO(record_free) record_t run = planted();
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text,
                "- **Same accuracy**: with f16 weights, contenders are within **0.30 percentage "
                "points** on the test images, with equal size and seed (3 pairs); the widest "
                "at width 128, seed 2: PyTorch graph 91.20 %, CUDA 05_persistent 91.50 %.\n");
     assert_has(text, "away: PyTorch eager; their accuracies, 97.00 % to 97.00 %, are not compared");
-    free(text);
-    record_free(&run);
 }
 
 /* A worker that does not tell may keep anything. */
 static void weights_that_are_not_told_are_not_compared(void **state) {
-    record_t run = planted();
+    AUTO(record_free) record_t run = planted();
     plant_learnt(&run, (learnt_t){"pytorch", "compile", 128, 1, 9e5, 0.2, "1.5", NULL});
-    char *text = page_of(&run);
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "within **0.30 percentage points**");
     assert_has(text, "away: PyTorch eager, PyTorch compile; their");
-    free(text);
-    record_free(&run);
 }
 
 static void repeated_checks_are_counted(void **state) {
-    record_t run = planted();
+    AUTO(record_free) record_t run = planted();
     run.cases[4].after.rel_l2 *= 2; /* other inputs than before timing: nothing is to repeat */
     run.cases[5].before.varies = true;
-    char *text = page_of(&run);
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "| processes |");
     assert_has(text, " differ "); /* of that rival */
     assert_has(text, " equal ");
-    free(text);
-    record_free(&run);
 }
 
 static void an_accuracy_far_from_the_others_is_told(void **state) {
-    record_t run = planted();
+    AUTO(record_free) record_t run = planted();
     plant_learnt(&run, (learnt_t){"jax", "scan", 128, 1, 20e3, 0.95, "1.4", "f16"});
-    char *text = page_of(&run);
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text,
                "- **Not the same accuracy**: with f16 weights, contenders are within **5.00 ");
     assert_has_not(text, "Same accuracy");
-    free(text);
-    record_free(&run);
 }
 
 static void made_up_images_are_named(void **state) {
-    record_t run = planted();
-    char *text = page_of(&run);
+    AUTO(record_free) record_t run = planted();
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "- Data set: dataset=mnist.\n");
     free(text);
     set_text(&run.cases[0].results_json, "{\"accuracy\":0.9,\"dataset\":\"synthetic\"}");
     text = page_of(&run);
     assert_has(text, "dataset=synthetic, mnist. **Synthetic images");
-    free(text);
-    record_free(&run);
 }
 
 /* Float32 weights of all contenders: none is left out, and no float16 weights are beside them. */
@@ -161,16 +146,14 @@ static void float32_weights_are_compared_apart(void **state) {
         {"pytorch", "eager", 128, 1, 800e3, 0.97, "1.4", "f32"},
         {"pytorch", "graph", 128, 1, 90e3, 0.965, "1.4", "f32"},
     };
-    record_t run = planted();
+    AUTO(record_free) record_t run = planted();
     for (size_t i = 0; i < COUNT_OF(LEARNT); i++) {
         case_result_t *result = plant_learnt(&run, LEARNT[i]);
         set_text(&result->spec.dtype, "mixed");
     }
-    char *text = page_of(&run);
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "with f32 weights, contenders are within **1.00 percentage points**");
     assert_has(text, "with f16 weights, contenders are within **0.30 percentage points**");
-    free(text);
-    record_free(&run);
 }
 
 #include "run_tests.h"

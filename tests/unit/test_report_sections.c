@@ -30,14 +30,14 @@ static void plant_gauge(record_t *run, const char *workload, const char *variant
 }
 
 static void device_is_told_by_rates_and_floors(void **state) {
-    record_t run = {.name = mem_text("planted")};
+    AUTO(record_free) record_t run = {.name = mem_text("planted")};
     environment_set_number(&run.environment, "gpu.l2_bytes", 50e6);
     plant_gauge(&run, "device", "copy", 1000000000, "kernel", 500e3);
     plant_gauge(&run, "device", "01_read", 16000000, "kernel", 2e3);
     plant_gauge(&run, "device", "01_read", 1000000000, "kernel", 200e3);
     plant_gauge(&run, "device", "02_barrier", 1, "barrier", 980);
     plant_gauge(&run, "null", "01_empty", 0, "event_pair", 1250);
-    char *text = printed(section_device, &run);
+    AUTO_FREE char *text = printed(section_device, &run);
     assert_has(text, "## The device, measured in this run");
     assert_has(text, "- DRAM, copying 1.00 GB: **4.00 TB/s**;"); /* read and written */
     assert_has(text, "- L2, reading 16.0 MB: **8.00 TB/s**;");   /* read only */
@@ -51,17 +51,15 @@ static void device_is_told_by_rates_and_floors(void **state) {
     run = plant_ratios((double[]){2}, 1);
     text = printed(section_device, &run);
     assert_string_equal(text, "");
-    free(text);
-    record_free(&run);
 }
 
 /* A rate for each dtype, and which of them is the limit. */
 static void device_tells_rates_of_products(void **state) {
-    record_t run = plant_ratios((double[]){2}, 1);
+    AUTO(record_free) record_t run = plant_ratios((double[]){2}, 1);
     const double flops = 2.0 * 8192 * 8192 * 8192;
     plant_gauge(&run, "device", "matmul", 8192LL * 8192 * 4, "f32", flops / 50e12 * 1e9);
     plant_gauge(&run, "device", "matmul", 1024 * 1024 * 4, "tf32", 1e6);
-    char *text = printed(section_device, &run);
+    AUTO_FREE char *text = printed(section_device, &run);
     assert_has(text,
                "- cuBLASLt, f32, 8192 × 8192: **50.0 TFLOP/s**; the *matmul* limit of this dtype");
     assert_has(text, "; not used: too small for the rate of a chip");
@@ -78,12 +76,10 @@ static void device_tells_rates_of_products(void **state) {
     plant_gauge(&run, "device", "matmul", 8192LL * 8192 * 4, "f32", 2 * flops / own * 1e9);
     text = printed(section_device, &run);
     assert_has(text, "; not used: a CUDA case of this run reached ");
-    free(text);
-    record_free(&run);
 }
 
 static void environment_says_each_thing_once(void **state) {
-    record_t run = {.name = mem_text("planted")};
+    AUTO(record_free) record_t run = {.name = mem_text("planted")};
     environment_t *env = &run.environment;
     environment_set(env, "versions.pytorch", "2.11.0");
     environment_set(env, "gpu.kind", "cuda");
@@ -98,23 +94,21 @@ static void environment_says_each_thing_once(void **state) {
     environment_set(env, "workers.pytorch-cuda.switches", "cudnn.allow_tf32 = False");
     environment_set(env, "workers.pytorch-cpu.numpy", "2.5.2");
     environment_set(env, "host.something_new", "a | b");
-    char *text = printed(section_environment, &run);
+    AUTO_FREE char *text = printed(section_environment, &run);
     assert_has(text, "- gpu: name Some GPU, memory 150 GB, clock max 1980 MHz, ecc yes\n");
     assert_has(text, "- git: dirty no\n");
     assert_has(text, "- workers.pytorch-cuda: torch 2.11.0, numpy 2.5.2\n");
     assert_has(text, "something new a \\| b");
     assert_has_not(text, "kind");
-    free(text);
-    record_free(&run);
 }
 
 static void side_without_times_is_one_sentence(void **state) {
-    record_t run = {.name = mem_text("planted")};
+    AUTO(record_free) record_t run = {.name = mem_text("planted")};
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1, CASE_SKIPPED, "no GPU"}, 1);
     plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 1, CASE_FAILED, "no GPU"}, 1);
     plant(&run, (planted_t){"cpu", "cpu", "omp", 1, 500, CASE_OK, NULL}, 2);
     plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 1000, CASE_OK, NULL}, 3);
-    char *text = page_of(&run);
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "- 4-5-1, f32, on the GPU: none of the 2 cases has a valid time.");
     assert_has(text, "on the CPU, `host_to_host`**: **C 2.0");
     free(text);
@@ -122,8 +116,6 @@ static void side_without_times_is_one_sentence(void **state) {
     assert_has(text, "mlp_infer f32, CPU, median host_to_host\n");
     assert_has(text, "  ours: C ");
     assert_has_not(text, "GPU");
-    free(text);
-    record_free(&run);
 }
 
 /* Decided, even, and in too few passes to say. */
@@ -144,8 +136,8 @@ static void comparisons_have_one_form(void **state) {
         free(text);
         record_free(&run);
     }
-    record_t run = plant_one_pass();
-    char *text = page_of(&run);
+    AUTO(record_free) record_t run = plant_one_pass();
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "**PyTorch ≈ 5.0×** at batch 2, ");
     assert_has(text, "; lower time at 1 of 2 sizes, in too few passes to say more.\n");
     assert_has_not(text, "faster at");
@@ -156,25 +148,21 @@ static void comparisons_have_one_form(void **state) {
     plant_case(&run, (planted_t){"pytorch", "cuda", "eager", 2, 3000, CASE_OK, NULL}, 4, 2);
     text = page_of(&run);
     assert_has(text, "; faster at 1 of 2 sizes, undecided at 1 (2).\n");
-    free(text);
-    record_free(&run);
 }
 
 static void rivals_stand_beside_each_other(void **state) {
-    record_t run = plant_ratios((double[]){2}, 1);
+    AUTO(record_free) record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"mine", "cuda", "jit", 1, 4000, CASE_OK, NULL}, 9);
-    char *text = page_of(&run);
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "(PyTorch eager); faster at 1 of 1 sizes.\n");
     assert_has(text, "| mine        |");
     assert_has(text, "| **2.00 µs** eager | ");
     assert_has(text, "µs jit");
-    free(text);
-    record_free(&run);
 }
 
 static void all_times_of_a_kernel_are_in_one_table(void **state) {
-    record_t run = plant_ratios((double[]){4}, 1);
-    char *text = page_of(&run);
+    AUTO(record_free) record_t run = plant_ratios((double[]){4}, 1);
+    AUTO_FREE char *text = page_of(&run);
     assert_has_not(text, "| in a graph |"); /* a column that no case has a time for */
     free(text);
     plant_device_phase(&run.cases[0], "kernel_graph", 300);
@@ -188,12 +176,10 @@ static void all_times_of_a_kernel_are_in_one_table(void **state) {
     assert_has(text, "|       399 ns |     299 ns | 698 ns |         50 % |");
     assert_has(text, "|            997 ns |            – |          – |      – |            – |");
     assert_has(text, "|    50 % dram |"); /* by size */
-    free(text);
-    record_free(&run);
 }
 
 static void two_runs_of_a_contender_are_held_against_each_other(void **state) {
-    record_t run = plant_ratios((double[]){4}, 1);
+    AUTO(record_free) record_t run = plant_ratios((double[]){4}, 1);
     run.cases[0].determinism = DETERMINISTIC;
     run.cases[1].determinism = NONDETERMINISTIC;
     char *text = page_of(&run), *rows = strstr(text, "### Contenders");
@@ -202,7 +188,6 @@ static void two_runs_of_a_contender_are_held_against_each_other(void **state) {
     assert_true(strstr(rows, "| equal    |") <
                 strstr(rows, "| differ   |")); /* ours is the first */
     free(text);
-    record_free(&run);
 }
 
 static void passes_are_counted(void **state) {
@@ -255,35 +240,31 @@ static record_t run_with_techniques(void) {
 }
 
 static void each_technique_is_told_with_all_else_fixed(void **state) {
-    record_t run = run_with_techniques();
-    char *text = page_of(&run);
+    AUTO(record_free) record_t run = run_with_techniques();
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "- **Host techniques**, rung 02_x, `host_to_host`: ");
     assert_has(text, "  - `copy`, pageable → pinned: batch 64 0.5"); /* the study's alloc alone */
     assert_has(text, "  - `wait`, sync → poll: batch 64 ");
     assert_has_not(text, "malloc → async"); /* no pair differs in that alone */
     assert_has_not(text, "`launch`, ");
-    free(text);
-    record_free(&run);
 }
 
 static void what_polling_wins_is_also_told_without_it(void **state) {
-    record_t run = run_with_techniques();
+    AUTO(record_free) record_t run = run_with_techniques();
     plant(&run, (planted_t){"pytorch", "cuda", "mapped", 64, 600, CASE_OK, NULL}, 98);
-    char *text = page_of(&run);
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "without polling |");
     free(text);
     record_free(&run);
     run = plant_ratios((double[]){2}, 1);
     text = page_of(&run);
     assert_has_not(text, "polling");
-    free(text);
-    record_free(&run);
 }
 
 /* Of calls, which are compared, too: a step that is timed by operation is not. */
 static void parts_of_calls_have_a_table_at_few_sizes(void **state) {
     static const int64_t SIZES[] = {1, 4, 16, 64, 256};
-    record_t run = {.name = mem_text("planted")};
+    AUTO(record_free) record_t run = {.name = mem_text("planted")};
     for (size_t i = 0; i < COUNT_OF(SIZES); i++) {
         plant(&run, (planted_t){"cuda", "cuda", "01_study", SIZES[i], 90e3, CASE_OK, NULL}, i);
         plant_device_phase(&run.cases[run.n_cases - 1], PART_PHASE "scale", 10e3);
@@ -295,7 +276,7 @@ static void parts_of_calls_have_a_table_at_few_sizes(void **state) {
               9);
         plant(&run, (planted_t){"pytorch", "cuda", "eager", SIZES[i], 50e3, CASE_OK, NULL}, 9);
     }
-    char *text = page_of(&run);
+    AUTO_FREE char *text = page_of(&run);
     const char *table = strstr(text, "### Parts of a step");
     assert_non_null(table);
     assert_has(text, "### By size");
@@ -318,8 +299,6 @@ static void parts_of_calls_have_a_table_at_few_sizes(void **state) {
     }
     text = page_of(&run);
     assert_has_not(text, "Parts of a step");
-    free(text);
-    record_free(&run);
 }
 
 #include "run_tests.h"

@@ -23,10 +23,9 @@ static char *printed_unfinished(record_t run) {
     page.report.run = page.report.whole = &shown.whole;
     page.report.root = page.report.folder = ".";
     top_page(&page.report, &top);
-    char *picture = top_picture(&page.report, &top, (const char *[]){"#w1"});
+    AUTO_FREE char *picture = top_picture(&page.report, &top, (const char *[]){"#w1"});
     if (picture != NULL)
         print(&page.report, "%s", picture);
-    free(picture);
     shown_free_parts(&shown);
     record_free(&shown.whole);
     return page_close(&page);
@@ -38,9 +37,8 @@ static char *printed_top(record_t run) {
 }
 
 static void assert_printed(record_t run, const char *part) {
-    char *text = printed_top(run);
+    AUTO_FREE char *text = printed_top(run);
     assert_has(text, part);
-    free(text);
 }
 
 static record_t with_case(record_t run, planted_t what) {
@@ -49,11 +47,10 @@ static record_t with_case(record_t run, planted_t what) {
 }
 
 static void a_run_that_did_not_finish_says_so(void **state) {
-    char *text = printed_unfinished(plant_ratios((double[]){3, 2}, 2));
+    AUTO_FREE char *text = printed_unfinished(plant_ratios((double[]){3, 2}, 2));
     assert_has(text,
                "- [mlp_infer], batched inference of a small multilayer perceptron: 4 ok. **The "
                "run did not finish:** it may lack sizes, contenders or passes.\n");
-    free(text);
 }
 
 /* PyTorch's times are its own worker's claims. */
@@ -79,23 +76,20 @@ static void the_picture_has_a_bar_for_each_comparison(void **state) {
         assert_has(svg, "> of PyTorch eager</tspan>");
         free(text);
     }
-    char *text = printed_top(plant_claimed());
+    AUTO_FREE char *text = printed_top(plant_claimed());
     assert_has_not(text, "<svg");
-    free(text);
 }
 
 static void the_table_fits_a_hundred_columns(void **state) {
-    char *text = printed_top(plant_ratios((double[]){3, 2, 1.5}, 3));
+    AUTO_FREE char *text = printed_top(plant_ratios((double[]){3, 2, 1.5}, 3));
     assert_has(text, "| workload        | size    | ");
     assert_has(text, "| [mlp_infer] f32 | batch 4 | ");
     assert_has(text, "\n[mlp_infer]: x.md\n");
     for (char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n') + 1)
         if (*line == '|') {
-            char *row = mem_text_n(line, strcspn(line, "\n"));
+            AUTO_FREE char *row = mem_text_n(line, strcspn(line, "\n"));
             assert_true(text_width(row) <= 100);
-            free(row);
         }
-    free(text);
 }
 
 static void losses_are_never_left_out(void **state) {
@@ -142,10 +136,9 @@ static void losses_with_copies_are_of_gpus(void **state) {
             run.cases[i].spec.workload = mem_text("softmax"); /* compared by its computation */
             run.cases[i].spec.params[0].name = mem_text("cols");
         }
-        char *text = printed_top(run);
+        AUTO_FREE char *text = printed_top(run);
         assert_has(text, "cols 1, most by PyTorch eager: **2.0");
         (cpu ? assert_has_not : assert_has)(text, "\n- With copies, a rival has the lower time: ");
-        free(text);
     }
 }
 
@@ -166,7 +159,7 @@ static void cases_are_counted(void **state) {
     run.cases[0].trust = TRUST_SEALED;
     run.cases[1].trust = TRUST_SELF_REPORTED;
     run.cases[1].phases[0].bimodal.found = true;
-    char *text = printed_top(run);
+    AUTO_FREE char *text = printed_top(run);
     assert_has(text, "- Cases: 6 (4 ok, 1 wrong, 1 throttled); 4 agree with a float64 reference, "
                      "1 have no output to check, 1 with two values.\n");
     assert_has(text,
@@ -174,7 +167,6 @@ static void cases_are_counted(void **state) {
                "median interval ±");
     assert_has(text, "- Measured: unknown date, 6 passes.\n");
     assert_has(text, "git not recorded.\n");
-    free(text);
 }
 
 #include "run_tests.h"

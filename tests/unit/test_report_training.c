@@ -15,14 +15,13 @@ typedef struct trained {
 
 static case_result_t *plant_training(record_t *run, trained_t what) {
     char label[32];
-    case_t spec = made_case("linreg_train", what.engine, what.device, what.variant);
+    AUTO(case_free) case_t spec = made_case("linreg_train", what.engine, what.device, what.variant);
     add_integer(&spec, "points", what.points);
     add_integer(&spec, "epochs", what.epochs);
     spec.id = mem_format("linreg_train/%s/%s/points=%lld", case_engine_label(&spec, label),
                          what.variant, (long long)what.points);
     case_result_t result;
     result_init(&result, &spec);
-    case_free(&spec);
     result.status = CASE_OK;
     result.results_json = mem_text(what.results);
     plant_phase(&result, "host_to_host", what.median_ns, SEED + run->n_cases);
@@ -60,7 +59,8 @@ static char *page_of(const record_t *run) {
 }
 
 static void sizes_are_those_of_the_workload(void **state) {
-    record_t run = planted();
+    AUTO(record_free) record_t run = planted();
+    AUTO(comparison_set_list_free)
     comparison_set_list_t sets = comparison_sets_of(&run, "linreg_train");
     assert_int_equal(sets.n, 2);
     const comparison_set_t *gpu = &sets.items[0];
@@ -68,50 +68,41 @@ static void sizes_are_those_of_the_workload(void **state) {
     assert_string_equal(gpu->key, "epochs=200, f32");
     assert_int_equal(gpu->n_rows, 2);
     assert_int_equal(gpu->rows[1].size, 5000000);
-    comparison_set_list_free(&sets);
-    char *text = page_of(&run);
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "**CUDA 4.99× (4.94–5.05)** at 5 M points");
     assert_has(text, "faster at 2 of 2 sizes");
     assert_has_not(text, "atch");
-    free(text);
-    record_free(&run);
 }
 
 static void another_algorithm_wins_nothing(void **state) {
-    record_t run = planted();
+    AUTO(record_free) record_t run = planted();
+    AUTO(comparison_set_list_free)
     comparison_set_list_t sets = comparison_sets_of(&run, "linreg_train");
     for (size_t i = 0; i < 2; i++) {
         assert_string_equal(sets.items[0].rows[i].best->spec.variant, "06_persistent");
         assert_string_equal(sets.items[1].rows[i].best->spec.variant, i == 0 ? "ref" : "omp");
     }
-    comparison_set_list_free(&sets);
-    char *text = page_of(&run);
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "| CUDA 07_sums *(algorithmic)* |");
     assert_has_not(text, "07_sums |"); /* unmarked, as a best would be */
-    free(text);
-    record_free(&run);
 }
 
 static void two_values_are_marked_in_the_ladder(void **state) {
-    record_t run = planted();
-    char *text = page_of(&run);
+    AUTO(record_free) record_t run = planted();
+    AUTO_FREE char *text = page_of(&run);
     assert_has_not(text, " µs ‡ ");
     free(text);
     assert_string_equal(run.cases[0].phases[1].name, "train_device");
     run.cases[0].phases[1].bimodal = (bimodal_t){true, 300e3, 500e3, 0.5};
     text = page_of(&run);
     assert_has(strstr(text, "### The ladder"), " 400 µs ‡ |");
-    free(text);
-    record_free(&run);
 }
 
 static void the_cpu_is_compared_with_and_named(void **state) {
-    record_t run = planted();
-    char *text = page_of(&run);
+    AUTO(record_free) record_t run = planted();
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, " C omp, 10.0");
     assert_has(text, " C ref, 0.2"); /* the reference is a contender too */
-    free(text);
-    record_free(&run);
 }
 
 static void plant_operation(case_result_t *result, const char *name, double ns) {
@@ -122,7 +113,7 @@ static void plant_operation(case_result_t *result, const char *name, double ns) 
 
 /* All of them in one go are no part of their sum. */
 static void operations_have_a_table_of_their_own(void **state) {
-    record_t run = {.name = mem_text("planted")};
+    AUTO(record_free) record_t run = {.name = mem_text("planted")};
     static const struct {
         const char *name;
         double ns;
@@ -142,25 +133,21 @@ static void operations_have_a_table_of_their_own(void **state) {
     case_result_t *graph =
         plant_training(&run, (trained_t){"pytorch", "cuda", "graph", 5000000, 1, 80e3, FIT});
     plant_operation(graph, "fused", 70e3);
-    char *text = page_of(&run);
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "10.0 µs | 20.0 µs |  30.0 µs | 40.0 µs |       – | 100 µs |");
     assert_has(text, "41.0 µs | 60.0 µs | 104 µs |");
     assert_has(text, "|       – | 70.0 µs |      – |");
     assert_has_not(text, "By size");
     assert_has_not(text, "- **");
-    free(text);
-    record_free(&run);
 }
 
 static void one_device_alone_is_enough(void **state) {
-    record_t run = {.name = mem_text("planted")};
+    AUTO(record_free) record_t run = {.name = mem_text("planted")};
     plant_training(&run, (trained_t){"cpu", "cpu", "omp", 5000, 200, 100e3, FIT});
     plant_training(&run, (trained_t){"pytorch", "cpu", "eager", 5000, 200, 300e3, FIT});
-    char *text = page_of(&run);
+    AUTO_FREE char *text = page_of(&run);
     assert_has(text, "- **epochs=200, f32, on the CPU, `host_to_host`**: **C 3.0");
     assert_has_not(text, "GPU");
-    free(text);
-    record_free(&run);
 }
 
 static void another_algorithm_is_told_by_its_results(void **state) {
@@ -174,10 +161,9 @@ static void another_algorithm_is_told_by_its_results(void **state) {
                  {"{\"note\":\"algorithmic\"}", false},
                  {"{ \"algorithmic\": true }", true}};
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        char *text = CASES[i].results != NULL ? mem_text(CASES[i].results) : NULL;
+        AUTO_FREE char *text = CASES[i].results != NULL ? mem_text(CASES[i].results) : NULL;
         case_result_t result = {.results_json = text};
         assert_int_equal(result_is_algorithmic(&result), CASES[i].algorithmic);
-        free(text);
     }
 }
 

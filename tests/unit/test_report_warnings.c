@@ -14,32 +14,28 @@ static void flags_are_told_once_with_the_worst(void **state) {
         "900 ns)",
         "implausible: kernel 700 ns, under the event floor of 1.28 µs",
         "implausible: kernel 600 ns, under the event floor of 1.28 µs"};
-    record_t run = plant_ratios((double[]){2, 2}, 2);
+    AUTO(record_free) record_t run = plant_ratios((double[]){2, 2}, 2);
     for (size_t i = 0; i < 4; i++)
         flag_list_add_text(&run.cases[i].flags, FLAGS[i]);
-    char *text = printed(section_warnings, &run);
+    AUTO_FREE char *text = printed(section_warnings, &run);
     assert_has(text, "- **implausible: slower in a graph than back to back (kernel_graph 9.00 µs, "
                      "kernel_stream 900 ns)**: at its worst, of the first (cases: 2): ");
     assert_has(text, "kernel 600 ns");
     assert_has_not(text, "2.00 µs");
     assert_has_not(text, "700 ns");
-    free(text);
-    record_free(&run);
 }
 
 /* Two compilations of the rival at size 1; the passes load the second. */
 static void a_compilation_that_no_pass_reaches_is_told(void **state) {
     static const double SECOND_NS[] = {1000, 1990};
     for (size_t i = 0; i < 2; i++) {
-        record_t run = plant_ratios((double[]){2}, 1);
+        AUTO(record_free) record_t run = plant_ratios((double[]){2}, 1);
         assert_string_equal(run.cases[1].spec.engine, "pytorch");
         plant_draw(&run.cases[1], "host_to_host", 2500);
         plant_draw(&run.cases[1], "host_to_host", SECOND_NS[i]);
-        char *text = printed(table_of_compilations, &run);
+        AUTO_FREE char *text = printed(table_of_compilations, &run);
         assert_has(text, i == 0 ? " 2.50 µs, **1.00 µs** | " : " 2.50 µs, **1.99 µs** | ");
         (i == 0 ? assert_has : assert_has_not)(text, " µs, slower | ");
-        free(text);
-        record_free(&run);
     }
 }
 
@@ -47,11 +43,12 @@ static void a_compilation_that_no_pass_reaches_is_told(void **state) {
 static void stops_are_counted_by_pass(void **state) {
     static const stop_reason_t STOPS[] = {STOP_PRECISE, STOP_NOISE_FLOOR, STOP_TIME_LIMIT,
                                           STOP_MOST_ROUNDS};
+    AUTO(record_free)
     record_t run = plant_ratios((double[]){2, 2}, 2), more = plant_ratios((double[]){2}, 1);
     for (size_t i = 0; i < 4; i++)
         run.cases[i].stop = STOPS[i];
     more.cases[0].stop = STOP_MOST_ROUNDS;
-    char *text = printed(section_warnings, &run);
+    AUTO_FREE char *text = printed(section_warnings, &run);
     assert_has(text, "- Why passes ended: 1 precise, 1 noise_floor, 1 most_rounds, 1 time_limit.");
     free(text);
     result_add_passes(&run.cases[0], &more.cases[0]);
@@ -61,14 +58,11 @@ static void stops_are_counted_by_pass(void **state) {
     assert_int_equal(result_stops(&run.cases[0], STOP_MOST_ROUNDS), 1);
     text = printed(section_warnings, &run);
     assert_has(text, ": 2 precise, 1 noise_floor, 2 most_rounds, 1 time_limit.");
-    free(text);
-    record_free(&more);
-    record_free(&run);
 }
 
 static void two_values_are_listed(void **state) {
-    record_t run = plant_ratios((double[]){2}, 1);
-    char *text = printed(section_warnings, &run);
+    AUTO(record_free) record_t run = plant_ratios((double[]){2}, 1);
+    AUTO_FREE char *text = printed(section_warnings, &run);
     assert_has_not(text, "wo values");
     free(text);
     for (size_t i = 0; i < 2; i++) /* total and host_to_host */
@@ -76,32 +70,28 @@ static void two_values_are_listed(void **state) {
     text = printed(section_warnings, &run);
     assert_has(text, "- **two values ‡**: ");
     assert_has(text, "(cases: 1): `mlp_infer/pytorch-cuda/eager/batch=1`.\n");
-    free(text);
-    record_free(&run);
 }
 
 static void statuses_are_told_with_their_reason(void **state) {
-    record_t run = plant_ratios((double[]){2}, 1);
+    AUTO(record_free) record_t run = plant_ratios((double[]){2}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "02_x", 1, 1, CASE_IMPLAUSIBLE, "too fast"}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "05_f16", 1, 1, CASE_SKIPPED, "for dtype f16 only"}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "07_new", 1, 1, CASE_SKIPPED, "needs sm_90"}, 1);
-    char *text = printed(section_warnings, &run);
+    AUTO_FREE char *text = printed(section_warnings, &run);
     assert_has(text, "- **implausible**: too fast (cases: 1): `mlp_infer/cuda/02_x/batch=1`.\n");
     assert_has(text, "- **not applicable by design**: for dtype f16 only (cases: 1): ");
     assert_has(text, "- **skipped**: needs sm_90 (cases: 1): ");
-    free(text);
     const status_counts_t counts = count_statuses(&run); /* without those left out by design */
     assert_int_equal(counts.all, 4);
     assert_int_equal(counts.of[CASE_SKIPPED], 1);
     assert_int_equal(counts.of[CASE_IMPLAUSIBLE], 1);
-    record_free(&run);
 }
 
 static void case_without_its_last_check_is_named(void **state) {
-    record_t run = plant_ratios((double[]){2}, 1);
+    AUTO(record_free) record_t run = plant_ratios((double[]){2}, 1);
     for (size_t i = 0; i < run.n_cases; i++)
         run.cases[i].before = run.cases[i].after = (check_t){.done = true, .ok = true};
-    char *text = printed(section_warnings, &run);
+    AUTO_FREE char *text = printed(section_warnings, &run);
     assert_has_not(text, "not checked");
     free(text);
     run.cases[0].after = (check_t){0};
@@ -113,8 +103,6 @@ static void case_without_its_last_check_is_named(void **state) {
     run.cases[0].before = (check_t){0}; /* there was nothing to check it against */
     text = printed(section_warnings, &run);
     assert_has_not(text, "not checked");
-    free(text);
-    record_free(&run);
 }
 
 /* ---- Times that a script claims, and the supervisor's clock does not confirm: shown with a mark,
@@ -147,7 +135,8 @@ static record_t planted(const char *only, double ratio) {
 }
 
 static void the_confirmed_case_is_preferred(void **state) {
-    record_t run = planted(NULL, 20);
+    AUTO(record_free) record_t run = planted(NULL, 20);
+    AUTO(comparison_set_list_free)
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
     const size_row_t *rows = sets.items[0].rows;
     assert_string_equal(rows[0].strongest->spec.variant, "fused");
@@ -160,22 +149,19 @@ static void the_confirmed_case_is_preferred(void **state) {
     assert_true(rows[1].headline.self_reported);
     assert_null(rows[2].theirs.claimed);
     assert_false(rows[2].headline.self_reported);
-    comparison_set_list_free(&sets);
-    record_free(&run);
 }
 
 /* Ratios to a fixed case, too: PyTorch eager is one side of the study's comparison. */
 static void a_claim_has_no_ratio(void **state) {
-    record_t run = planted(NULL, 20);
+    AUTO(record_free) record_t run = planted(NULL, 20);
     const case_result_t *ours = &run.cases[3], *claims = &run.cases[4];
     assert_int_equal(speedup_make(ours, "total", claims, "total").verdict, VERDICT_NONE);
     assert_int_equal(speedup_make(claims, "total", ours, "total").verdict, VERDICT_NONE);
-    record_free(&run);
 }
 
 static void findings_say_why_it_is_not_compared(void **state) {
-    record_t run = planted(NULL, 20);
-    char *text = printed_page(&run, "mlp_infer");
+    AUTO(record_free) record_t run = planted(NULL, 20);
+    AUTO_FREE char *text = printed_page(&run, "mlp_infer");
     assert_has(text, "faster at 1 of 1 sizes, 1 not compared (a side has no valid time), 1 not "
                      "compared (self-reported). tvm claims takes");
     free(text);
@@ -183,13 +169,11 @@ static void findings_say_why_it_is_not_compared(void **state) {
     run = planted("claims", 20);
     text = printed_page(&run, "mlp_infer");
     assert_has(text, " *(self-reported)*");
-    free(text);
-    record_free(&run);
 }
 
 static void tables_show_it_with_a_mark(void **state) {
-    record_t run = planted(NULL, 20);
-    char *text = printed_page(&run, "mlp_infer");
+    AUTO(record_free) record_t run = planted(NULL, 20);
+    AUTO_FREE char *text = printed_page(&run, "mlp_infer");
     assert_has(text, " claims *(self-reported)* |");
     assert_has(text, "| failed fused "); /* without a time its status */
     free(text);
@@ -197,13 +181,11 @@ static void tables_show_it_with_a_mark(void **state) {
     assert_has(text, "\nthe rival is self-reported  batch 64    1.00 µs 01_study   100 ns claims "
                      "(self-reported)\n");
     assert_has(text, "tvm claims 50.0 ns is self-reported\n");
-    free(text);
-    record_free(&run);
 }
 
 /* Claims of ours: the size stays, with the reason, as do those where a confirmed one is slower. */
 static void ours_is_not_left_out(void **state) {
-    record_t run = {.name = mem_text("planted")};
+    AUTO(record_free) record_t run = {.name = mem_text("planted")};
     for (int64_t batch = 1; batch <= 4; batch *= 2) {
         plant(&run, (planted_t){"python", "cpu", "mine", batch, 1000, CASE_OK, NULL}, 1);
         plant(&run, (planted_t){"pytorch", "cpu", "eager", batch, 2000, CASE_OK, NULL}, 2);
@@ -211,42 +193,37 @@ static void ours_is_not_left_out(void **state) {
             result_add_claim(&run.cases[run.n_cases - 2], 20);
     }
     plant(&run, (planted_t){"python", "cpu", "other", 4, 3000, CASE_OK, NULL}, 3);
-    char *text = report_workload_tables(&run, NULL);
+    AUTO_FREE char *text = report_workload_tables(&run, NULL);
     assert_has(
         text,
         "\nours is self-reported      batch 2  1.00 µs mine (self-reported)  1.99 µs eager\n");
     assert_has(text, "  batch 4  3.00 µs other  ");
     assert_has(text, "Python mine 1.00 µs is self-reported\n");
     free(text);
+    AUTO(comparison_set_list_free)
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
     assert_true(sets.items[0].rows[1].headline.self_reported);
     const headline_part_t part = {&run, &sets, NULL, NULL};
-    headline_t headline = headline_select(&part, 1, 10);
+    AUTO(headline_free) headline_t headline = headline_select(&part, 1, 10);
     assert_int_equal(headline.n, 3);
-    headline_free(&headline);
-    comparison_set_list_free(&sets);
     text = printed_page(&run, "mlp_infer");
     assert_has(text, "|     2 | 1.00 µs mine *(self-reported)* |");
-    free(text);
-    record_free(&run);
 }
 
 /* The lower time is named wherever a weaker rival is compared. */
 static void a_weaker_rival_is_not_alone(void **state) {
-    record_t run = {.name = mem_text("planted")};
+    AUTO(record_free) record_t run = {.name = mem_text("planted")};
     plant(&run, (planted_t){"python", "cpu", "mine", 1, 500, CASE_OK, NULL}, 1);
     plant(&run, (planted_t){"pytorch", "cpu", "inference", 1, 2240, CASE_OK, NULL}, 2);
     plant(&run, (planted_t){"pytorch", "cpu", "compile", 1, 938, CASE_OK, NULL}, 3);
     result_add_claim(&run.cases[2], 20);
-    char *text = report_workload_tables(&run, NULL);
+    AUTO_FREE char *text = report_workload_tables(&run, NULL);
     assert_has(text, "\nPython 4.47×");
     assert_has(text, " inference\n\nmlp_infer f32, CPU, batch 1, faster, but not compared: PyTorch "
                      "compile 937 ns is self-reported\n");
     free(text);
     text = printed_page(&run, "mlp_infer");
     assert_has(text, " PyTorch compile takes 937 ns and is not compared: it is self-reported.\n");
-    free(text);
-    record_free(&run);
 }
 
 static void warnings_give_the_reason(void **state) {
@@ -257,12 +234,11 @@ static void warnings_give_the_reason(void **state) {
                    {0.01, "by the supervisor's clock its runs take less time than it claims"},
                    {NAN, "its worker answers no audit"}};
     for (size_t i = 0; i < COUNT_OF(REASONS); i++) {
-        record_t run = planted(NULL, REASONS[i].ratio);
+        AUTO(record_free) record_t run = planted(NULL, REASONS[i].ratio);
         char *text = printed(section_warnings, &run), *row = strstr(text, "- **self-reported**: ");
         assert_non_null(row);
         assert_has(row, REASONS[i].reason);
         free(text);
-        record_free(&run);
     }
 }
 
@@ -321,7 +297,8 @@ static void who_is_ours_and_who_a_rival(void **state) {
 
 static void strongest_is_whoever_is_fastest(void **state) {
     static const char *const STRONGEST[] = {"pytorch", "jax", "triton"};
-    record_t run = rivals_planted(true, NULL);
+    AUTO(record_free) record_t run = rivals_planted(true, NULL);
+    AUTO(comparison_set_list_free)
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
     assert_int_equal(sets.n, 2);
     assert_int_equal(sets.items[0].n_rivals, 3);
@@ -336,24 +313,21 @@ static void strongest_is_whoever_is_fastest(void **state) {
     assert_true(can_be_fastest(&run.cases[9]));
     assert_string_equal(sets.items[0].rows[0].host->spec.variant, "ref");
     assert_string_equal(sets.items[0].rows[0].host_rival->spec.engine, "jax");
-    comparison_set_list_free(&sets);
-    record_free(&run);
 }
 
 static void a_set_by_another_phase_has_its_own_strongest(void **state) {
-    record_t run = rivals_planted(true, NULL);
+    AUTO(record_free) record_t run = rivals_planted(true, NULL);
+    AUTO(comparison_set_list_free)
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
+    AUTO(comparison_set_free_rows)
     comparison_set_t total = comparison_set_by(&sets.items[0], "total");
     assert_string_equal(total.phase, "total");
     assert_string_equal(total.rows[1].strongest->spec.engine, "jax");
-    comparison_set_free_rows(&total);
-    comparison_set_list_free(&sets);
-    record_free(&run);
 }
 
 static void findings_name_the_strongest_and_tables_each(void **state) {
-    record_t run = rivals_planted(true, NULL);
-    char *text = printed_page(&run, "mlp_infer");
+    AUTO(record_free) record_t run = rivals_planted(true, NULL);
+    AUTO_FREE char *text = printed_page(&run, "mlp_infer");
     assert_has(text, "- **4-5-1, f32, on the GPU, `host_to_host`**: **CUDA 3.00× (2.97–3.03)** at "
                      "batch 64, 998 ns "
                      "(CUDA 01_study) against 2.99 µs (JAX jit)");
@@ -363,13 +337,11 @@ static void findings_name_the_strongest_and_tables_each(void **state) {
     assert_has(text, "| triton ");
     assert_has(text, "| CUDA 01_study   |"); /* phases */
     assert_has(text, "| triton fused    |");
-    free(text);
-    record_free(&run);
 }
 
 static void ours_is_held_against_the_bus(void **state) {
-    record_t run = rivals_planted(true, NULL);
-    char *text = printed_page(&run, "mlp_infer");
+    AUTO(record_free) record_t run = rivals_planted(true, NULL);
+    AUTO_FREE char *text = printed_page(&run, "mlp_infer");
     assert_has_not(text, "of the bus |"); /* an older run, without its rates */
     free(text);
     /* 4096 samples: 65,536 bytes in, 16,384 out */
@@ -377,44 +349,36 @@ static void ours_is_held_against_the_bus(void **state) {
     environment_set_number(&run.environment, "measured.bus_out_bytes_per_s", 81.92e9);
     text = printed_page(&run, "mlp_infer");
     assert_has(text, "|       40 % |");
-    free(text);
-    record_free(&run);
 }
 
 static void without_pytorch_nothing_names_it(void **state) {
-    record_t run = rivals_planted(true, "pytorch");
-    char *text = printed_page(&run, "mlp_infer");
+    AUTO(record_free) record_t run = rivals_planted(true, "pytorch");
+    AUTO_FREE char *text = printed_page(&run, "mlp_infer");
     assert_has_not(text, "PyTorch");
     assert_has_not(text, "vs eager");
-    free(text);
-    record_free(&run);
 }
 
 static void rivals_alone_are_told(void **state) {
-    record_t run = rivals_planted(false, NULL);
-    char *text = printed_page(&run, "mlp_infer");
+    AUTO(record_free) record_t run = rivals_planted(false, NULL);
+    AUTO_FREE char *text = printed_page(&run, "mlp_infer");
     assert_has(text, " overlap "); /* in the table */
     free(text);
     text = report_workload_tables(&run, NULL);
     assert_has(text, "JAX jit ");
     assert_has(text, "triton fused ");
     assert_has_not(text, "CUDA");
-    free(text);
-    record_free(&run);
 }
 
 static void versions_of_rivals_are_told(void **state) {
-    record_t run = rivals_planted(true, NULL);
+    AUTO(record_free) record_t run = rivals_planted(true, NULL);
     environment_set(&run.environment, "versions.pytorch", "2.11.0");
     environment_set(&run.environment, "workers.jax-cuda.jax", "0.11.0");
-    char *text = printed(section_environment, &run);
+    AUTO_FREE char *text = printed(section_environment, &run);
     assert_has(text, "- versions: pytorch 2.11.0\n");
     assert_has(text, "- workers.jax-cuda: jax 0.11.0\n");
-    free(text);
     assert_null(rival_version(&run.environment, &run.cases[3].spec));
     environment_set(&run.environment, "workers.triton-cuda-fused.triton", "3.5.0");
     assert_string_equal(rival_version(&run.environment, &run.cases[3].spec), "3.5.0");
-    record_free(&run);
 }
 
 #include "run_tests.h"

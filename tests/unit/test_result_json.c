@@ -19,6 +19,7 @@
 
 /* A result in which nothing has its initial value. */
 static case_result_t full_result(void) {
+    AUTO(case_free)
     case_t spec = {.engine = mem_text("cuda"), .variant = mem_text("03_vectorized")};
     case_add_technique(&spec, "copy", "pinned");
     add_integer(&spec, "batch", 65537);
@@ -26,7 +27,6 @@ static case_result_t full_result(void) {
     workload_complete(workload_find("mlp_infer"), &spec);
     case_result_t r;
     result_init(&r, &spec);
-    case_free(&spec);
     r.pass = 3;
     r.seed = 7;
     r.status = CASE_WRONG;
@@ -89,20 +89,19 @@ static case_result_t read_back(const json_t *json) {
 
 /* As text, the way of cases.jsonl. */
 static json_t *through_text(json_t *json) {
-    char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    AUTO_FREE char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(json);
     assert_non_null(text);
     json_t *again = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-    free(text);
     assert_non_null(again);
     return again;
 }
 
 static void test_round_trip(void **state) {
-    case_result_t result = full_result();
-    json_t *first = through_text(result_to_json(&result));
-    case_result_t again = read_back(first);
-    json_t *second = through_text(result_to_json(&again));
+    AUTO(result_free) case_result_t result = full_result();
+    json_auto_t *first = through_text(result_to_json(&result));
+    AUTO(result_free) case_result_t again = read_back(first);
+    json_auto_t *second = through_text(result_to_json(&again));
     assert_true(json_equal(first, second));
 
     assert_string_equal(again.spec.id, result.spec.id);
@@ -134,10 +133,6 @@ static void test_round_trip(void **state) {
     assert_int_equal(again.sanitize.tools.n, 2);
     assert_true(sanitize_is_finding(again.sanitize.verdicts.items[0]));
     assert_false(sanitize_is_finding(again.sanitize.verdicts.items[1]));
-    json_decref(first);
-    json_decref(second);
-    result_free(&again);
-    result_free(&result);
 }
 
 /* What every reader of cases.jsonl counts on. */
@@ -153,8 +148,8 @@ static void test_keys_are_the_contract(void **state) {
         "q25",         "q75",         "p5",          "p95",          "p99",
         "min",         "max",         "mad",         "error_frac",   "bimodal",
         "n_throttled", "n_slow_core", "pass_starts", "round_starts", "samples"};
-    case_result_t result = full_result();
-    json_t *json = result_to_json(&result);
+    AUTO(result_free) case_result_t result = full_result();
+    json_auto_t *json = result_to_json(&result);
     for (size_t i = 0; i < COUNT_OF(KEYS); i++)
         if (json_object_get(json, KEYS[i]) == NULL)
             fail_msg("no key \"%s\"", KEYS[i]);
@@ -169,8 +164,6 @@ static void test_keys_are_the_contract(void **state) {
     /* Whole nanoseconds are integers in the file. */
     assert_true(json_is_integer(json_array_get(json_object_get(kernel, "samples"), 0)));
     assert_true(json_is_real(json_array_get(json_object_get(kernel, "samples"), 1)));
-    json_decref(json);
-    result_free(&result);
 }
 
 static const json_t *phase_of(const json_t *json) {
@@ -179,22 +172,21 @@ static const json_t *phase_of(const json_t *json) {
 
 /* A line says what its pass knows; what only several passes know is null, and the other way round. */
 static void test_what_passes_know(void **state) {
-    case_result_t result = full_result();
-    json_t *one = through_text(result_to_json(&result));
+    AUTO(result_free) case_result_t result = full_result();
+    json_auto_t *one = through_text(result_to_json(&result));
     const json_t *kernel = phase_of(one);
     assert_int_equal(json_integer_value(json_object_get(one, "pass")), 3);
     assert_near(json_real_value(json_object_get(kernel, "error_frac")),
                 sqrt(phase_pass(&result.phases[0], 0).variance_log), 1e-12);
     assert_true(json_is_null(json_array_get(json_object_get(kernel, "ci95"), 0)));
     assert_true(json_is_null(json_object_get(kernel, "bimodal")));
-    json_decref(one);
 
-    case_result_t more = full_result();
+    AUTO(result_free) case_result_t more = full_result();
     for (int i = 1; i < 5; i++)
         result_add_passes(&result, &more);
     result_summarise(&result);
     result.phases[0].bimodal = (bimodal_t){true, 900, 1100, 0.25};
-    json_t *five = through_text(result_to_json(&result));
+    json_auto_t *five = through_text(result_to_json(&result));
     kernel = phase_of(five);
     assert_true(json_is_null(json_object_get(five, "pass")));
     assert_true(json_is_null(json_object_get(kernel, "error_frac")));
@@ -205,56 +197,46 @@ static void test_what_passes_know(void **state) {
     assert_int_equal(json_integer_value(json_object_get(two, "low")), 900);
     assert_int_equal(json_integer_value(json_object_get(two, "high")), 1100);
     assert_true(json_real_value(json_object_get(two, "share_high")) == 0.25);
-    json_decref(five);
-    result_free(&result);
-    result_free(&more);
 }
 
 /* A line of several processes, as an older bench wrote them. */
 static void test_passes_in_a_line(void **state) {
-    json_t *json = json_loads("{" CASE_KEYS ", " OF_PASSES("[0, 1, 2]"), 0, NULL);
-    case_result_t result = read_back(json);
+    json_auto_t *json = json_loads("{" CASE_KEYS ", " OF_PASSES("[0, 1, 2]"), 0, NULL);
+    AUTO(result_free) case_result_t result = read_back(json);
     const phase_t *total = &result.phases[0];
     assert_int_equal(result.pass, 1); /* schema 1 */
     assert_int_equal(total->n_passes, 2);
     assert_true(phase_rounds(total, 1).values[phase_rounds(total, 1).starts[0]] == 2);
     assert_true(fabs(total->summary.median - sqrt(2)) < 1e-12);
-    json_decref(json);
-    result_free(&result);
 }
 
 /* Schema 1 has an interval over samples, which does not hold for the next run. */
 static void test_schema_1(void **state) {
-    json_t *json = json_loads(
+    json_auto_t *json = json_loads(
         "{" CASE_KEYS ", \"status\": \"ok\", \"stop\": \"noise_floor\", \"phases\": {\"total\": "
         "{\"clock\": \"host\", \"n\": 2, \"median\": 1.5, \"ci95\": [1, 2], \"samples\": [1, 2], "
         "\"round_starts\": [0, 1, 2]}}}",
         0, NULL);
-    case_result_t result = read_back(json);
+    AUTO(result_free) case_result_t result = read_back(json);
     const phase_t *total = &result.phases[0];
     assert_int_equal(result.pass, 1);
     assert_int_equal(result.stop, STOP_NOISE_FLOOR);
     assert_int_equal(total->n_passes, 1);
     assert_true(total->summary.median == 1.5);
     assert_true(isnan(total->summary.ci95[0]) && isnan(total->summary.ci95[1]));
-    json_decref(json);
-    result_free(&result);
 }
 
 /* Bytes that are no UTF-8 come from a dying worker's stderr, or from a message cut in the middle of
  * a character: the line must be written all the same. */
 static void test_text_that_is_not_utf8(void **state) {
-    case_result_t result = full_result();
+    AUTO(result_free) case_result_t result = full_result();
     set_text(&result.reason, "worker died; it said: caf\xc3\xa9 \xff\xfe caf\xc3");
     flag_list_add_text(&result.flags, "odd \x80");
-    json_t *json = result_to_json(&result);
+    json_auto_t *json = result_to_json(&result);
     assert_non_null(json);
-    case_result_t again = read_back(json);
+    AUTO(result_free) case_result_t again = read_back(json);
     assert_string_equal(again.reason, "worker died; it said: caf\xc3\xa9 ?? caf?");
     assert_string_equal(again.flags.items[1].word, "odd ?");
-    json_decref(json);
-    result_free(&again);
-    result_free(&result);
 }
 
 typedef struct hostile {
@@ -307,7 +289,7 @@ static const hostile_t HOSTILE[] = {
 
 static void test_hostile_lines(void **state) {
     for (size_t i = 0; i < COUNT_OF(HOSTILE); i++) {
-        json_t *json = json_loads(HOSTILE[i].json, 0, NULL);
+        json_auto_t *json = json_loads(HOSTILE[i].json, 0, NULL);
         assert_non_null(json);
         case_result_t result;
         error_t err = ERROR_INIT;
@@ -317,14 +299,14 @@ static void test_hostile_lines(void **state) {
         if (strstr(err.text, HOSTILE[i].message) == NULL)
             fail_msg("%s: \"%s\" does not say \"%s\"", HOSTILE[i].json, err.text,
                      HOSTILE[i].message);
-        json_decref(json);
     }
 }
 
 /* Only identity and status are needed: other programs write such lines, and older versions. */
 static void test_least_line(void **state) {
-    json_t *json = json_loads("{" CASE_KEYS ", \"status\": \"skipped\", \"news\": [{}]}", 0, NULL);
-    case_result_t result = read_back(json);
+    json_auto_t *json =
+        json_loads("{" CASE_KEYS ", \"status\": \"skipped\", \"news\": [{}]}", 0, NULL);
+    AUTO(result_free) case_result_t result = read_back(json);
     assert_int_equal(result.status, CASE_SKIPPED);
     assert_string_equal(result.spec.device, "cpu");
     assert_string_equal(result.spec.dtype, "f32");
@@ -332,8 +314,6 @@ static void test_least_line(void **state) {
     assert_false(result.before.done);
     assert_true(isnan(result.limit.frac));
     assert_int_equal(result.n_phases, 0);
-    json_decref(json);
-    result_free(&result);
 }
 
 /* ---- Which of several compilations the passes run. */
@@ -371,12 +351,11 @@ static void all_phases_of_a_draw_are_kept(void **state) {
     assert_true(draw_median(&joined.draws[2], "step") == 8);
     assert_true(isnan(draw_median(&joined.draws[2], "kernel")));
     assert_true(isnan(draw_median(&joined.draws[1], "step")));
-    json_t *json = result_to_json(&joined);
+    json_auto_t *json = result_to_json(&joined);
     json_t *draw = json_array_get(json_object_get(json, "draws"), 2);
     assert_true(json_number_value(json_object_get(draw, "median_ns")) == 90);
     assert_true(json_number_value(json_object_get(json_object_get(draw, "medians_ns"), "step")) ==
                 8);
-    json_decref(json);
     result_free(&joined);
     for (size_t i = 0; i < 2; i++)
         result_free(&draws[i]);

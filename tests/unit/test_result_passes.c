@@ -31,16 +31,15 @@ static case_result_t make(double first) {
 static case_result_t join(const double *firsts, size_t n) {
     case_result_t whole = make(firsts[0]);
     for (size_t i = 1; i < n; i++) {
-        case_result_t more = make(firsts[i]);
+        AUTO(result_free) case_result_t more = make(firsts[i]);
         result_add_passes(&whole, &more);
-        result_free(&more);
     }
     result_summarise(&whole);
     return whole;
 }
 
 static void rounds_of_passes(void **state) {
-    case_result_t whole = join((double[]){100, 200, 300}, 3);
+    AUTO(result_free) case_result_t whole = join((double[]){100, 200, 300}, 3);
     const phase_t *phase = &whole.phases[0];
     assert_int_equal(whole.pass, 0);
     assert_int_equal(whole.rounds, 6);
@@ -57,11 +56,10 @@ static void rounds_of_passes(void **state) {
     }
     assert_int_equal(phase->pass_starts[3], 6);
     assert_true(phase->summary.n == 12 && phase->summary.min == 100 && phase->summary.max == 303);
-    result_free(&whole);
 }
 
 static void one_pass_has_its_median_and_no_interval(void **state) {
-    case_result_t one = make(100);
+    AUTO(result_free) case_result_t one = make(100);
     result_summarise(&one);
     const summary_t *s = &one.phases[0].summary; /* of 100, 101, 102 and 103 */
     const double found[] = {s->p5, s->q25, s->median, s->q75, s->p95, s->p99};
@@ -70,13 +68,12 @@ static void one_pass_has_its_median_and_no_interval(void **state) {
         assert_near(found[i], 100 + 3 * PARTS[i], 1e-9);
     assert_true(isnan(one.phases[0].summary.ci95[0]) && isnan(one.phases[0].summary.ci95[1]));
     assert_int_equal(one.phases[0].n_passes, 1);
-    result_free(&one);
 }
 
 /* The centre is that of the passes' medians, not the median of all samples. */
 static void interval_needs_five_passes(void **state) {
     const double firsts[] = {98.5, 98.5, 98.5, 98.5, 158.5};
-    case_result_t four = join(firsts, 4), five = join(firsts, 5);
+    AUTO(result_free) case_result_t four = join(firsts, 4), five = join(firsts, 5);
     const summary_t *few = &four.phases[0].summary, *enough = &five.phases[0].summary;
     assert_near(few->median, 100, 1e-9);
     assert_true(isnan(few->ci95[0]) && isnan(few->ci95[1]));
@@ -86,8 +83,6 @@ static void interval_needs_five_passes(void **state) {
     set_text(&five.phases[0].name, "kernel_graph");
     result_summarise(&five);
     assert_near(enough->ci95[1], 160, 1e-9);
-    result_free(&four);
-    result_free(&five);
     const double spread[] = {98.5, 98.5, 158.5};
     case_result_t centre = join(spread, 3); /* averages: 100 100 100 √(100 · 160) twice, 160 */
     assert_near(centre.phases[0].summary.median, sqrt(100 * sqrt(100 * 160.0)), 1e-9);
@@ -96,15 +91,14 @@ static void interval_needs_five_passes(void **state) {
 
 /* No logarithm of 0: the median of all samples stays. */
 static void median_of_zero(void **state) {
-    case_result_t whole = join((double[]){-1.5, -1.5, -1.5, -1.5, -1.5}, 5);
+    AUTO(result_free) case_result_t whole = join((double[]){-1.5, -1.5, -1.5, -1.5, -1.5}, 5);
     assert_true(whole.phases[0].summary.median == 0);
     assert_true(isnan(whole.phases[0].summary.ci95[0]));
-    result_free(&whole);
 }
 
 static void two_values(void **state) {
     phase_t *phase;
-    case_result_t result = make(1);
+    AUTO(result_free) case_result_t result = make(1);
     phase = result_add_phase(&result, "kernel", CLOCK_DEVICE);
     for (size_t r = 0; r < 48; r++) {
         const double ns = r % 3 == 0 ? 17000 : 9000;
@@ -117,12 +111,11 @@ static void two_values(void **state) {
     assert_near(phase->bimodal.low, 9050, 1e-9);
     assert_near(phase->bimodal.high, 17050, 1e-9);
     assert_near(phase->bimodal.share_high, 1 / 3.0, 1e-12);
-    result_free(&result);
 }
 
 /* A phase that only later passes have counts the passes that have it. */
 static void phases_of_some_passes(void **state) {
-    case_result_t whole = make(1), more = make(101);
+    AUTO(result_free) case_result_t whole = make(1), more = make(101);
     add_rounds(result_add_phase(&more, "kernel", CLOCK_DEVICE), 7);
     result_add_passes(&whole, &more);
     result_summarise(&whole);
@@ -130,12 +123,10 @@ static void phases_of_some_passes(void **state) {
     assert_int_equal(kernel->clock, CLOCK_DEVICE);
     assert_int_equal(kernel->n_passes, 1);
     assert_true(kernel->summary.median == 8.5);
-    result_free(&whole);
-    result_free(&more);
 }
 
 static void what_passes_share(void **state) {
-    case_result_t whole = make(1), more = make(101);
+    AUTO(result_free) case_result_t whole = make(1), more = make(101);
     whole.device.sm_mhz[0] = whole.device.sm_mhz[1] = 1500;
     more.device.sm_mhz[0] = 1400;
     more.device.sm_mhz[1] = 1450;
@@ -168,8 +159,6 @@ static void what_passes_share(void **state) {
     assert_int_equal(whole.n_once, 1);
     assert_true(whole.once[0].ns == 5);
     assert_near(whole.limit.frac, 25.75 / whole.phases[0].summary.median, 1e-12);
-    result_free(&whole);
-    result_free(&more);
 }
 
 /* The pass without times decides, in either order; its reason goes with its status. */
@@ -178,7 +167,7 @@ static void worse_status_stays(void **state) {
                                               CASE_IMPLAUSIBLE, CASE_FAILED,    CASE_WRONG};
     for (size_t a = 0; a < 6; a++)
         for (size_t b = 0; b < 6; b++) {
-            case_result_t whole = make(1), more = make(101);
+            AUTO(result_free) case_result_t whole = make(1), more = make(101);
             whole.status = ASCENDING[a];
             more.status = ASCENDING[b];
             whole.reason = mem_text("first");
@@ -186,14 +175,12 @@ static void worse_status_stays(void **state) {
             result_add_passes(&whole, &more);
             assert_int_equal(whole.status, ASCENDING[a > b ? a : b]);
             assert_string_equal(whole.reason, a >= b ? "first" : "second");
-            result_free(&whole);
-            result_free(&more);
         }
 }
 
 /* The largest error of each kind may be of different passes. */
 static void largest_errors_stay(void **state) {
-    case_result_t whole = make(2), more = make(1);
+    AUTO(result_free) case_result_t whole = make(2), more = make(1);
     whole.before.row_rel_l2 = 3;
     whole.before.column_rel_l2 = 4;
     more.before.row_rel_l2 = 5;
@@ -201,24 +188,20 @@ static void largest_errors_stay(void **state) {
     result_add_passes(&whole, &more);
     assert_true(whole.before.rel_l2 == 2);
     assert_true(whole.before.row_rel_l2 == 5 && whole.before.column_rel_l2 == 4);
-    result_free(&whole);
-    result_free(&more);
 }
 
 static void one_pass_that_differs_is_enough(void **state) {
     for (int first = 0; first < 2; first++) {
-        case_result_t whole = make(1), more = make(1);
+        AUTO(result_free) case_result_t whole = make(1), more = make(1);
         whole.determinism = first ? NONDETERMINISTIC : DETERMINISTIC;
         more.determinism = first ? DETERMINISTIC : NONDETERMINISTIC;
         result_add_passes(&whole, &more);
         assert_int_equal(whole.determinism, NONDETERMINISTIC);
-        result_free(&whole);
-        result_free(&more);
     }
 }
 
 static void other_errors_are_noted(void **state) {
-    case_result_t whole = join((double[]){1, 1, 1}, 3);
+    AUTO(result_free) case_result_t whole = join((double[]){1, 1, 1}, 3);
     assert_false(whole.before.varies);
     result_free(&whole);
     whole = join((double[]){1, 2, 1, 1}, 4);
@@ -227,31 +210,25 @@ static void other_errors_are_noted(void **state) {
     whole = join((double[]){2, 1, 2, 2}, 4); /* the kept error is the first pass's */
     assert_true(whole.before.varies);
     result_free(&whole);
-    case_result_t more = make(1);
+    AUTO(result_free) case_result_t more = make(1);
     whole = make(1);
     more.before.max_abs = 7;
     whole.after.done = false; /* the other pass's is the only one */
     result_add_passes(&whole, &more);
     assert_true(whole.before.varies && !whole.after.varies);
-    result_free(&whole);
-    result_free(&more);
 }
 
 static void failed_check_stays(void **state) {
-    case_result_t whole = make(1), bad = make(0.5), undone = make(9);
+    AUTO(result_free) case_result_t whole = make(1), bad = make(0.5), undone = make(9);
     bad.before.ok = false;
     undone.before.done = undone.after.done = false;
     result_add_passes(&whole, &bad);
     result_add_passes(&whole, &undone);
     assert_true(whole.before.done && !whole.before.ok && whole.before.rel_l2 == 0.5);
     assert_true(whole.after.ok && whole.after.rel_l2 == 1);
-    case_result_t good = make(99);
+    AUTO(result_free) case_result_t good = make(99);
     result_add_passes(&whole, &good);
     assert_true(!whole.before.ok && whole.after.rel_l2 == 99);
-    result_free(&whole);
-    result_free(&bad);
-    result_free(&undone);
-    result_free(&good);
 }
 
 #include "run_tests.h"

@@ -71,7 +71,7 @@ static void uniforms_bit_for_bit(void **state) {
         const json_t *bits = json_object_get(row, "bits");
         size_t n = json_array_size(bits);
         assert_true(n > 0);
-        float *values = mem_alloc(n * sizeof *values);
+        AUTO_FREE float *values = mem_alloc(n * sizeof *values);
         const uint64_t first = (uint64_t)json_integer_value(json_object_get(row, "first"));
         rng_fill_uniform(values, n, (rng_position_t){hex(row, "seed"), stream_of(row), first},
                          (float)json_number_value(json_object_get(row, "low")),
@@ -81,7 +81,6 @@ static void uniforms_bit_for_bit(void **state) {
             memcpy(&got, &values[v], sizeof got);
             assert_int_equal(got, strtoul(json_string_value(json_array_get(bits, v)), NULL, 16));
         }
-        free(values);
     }
 }
 
@@ -91,11 +90,10 @@ static void permutations(void **state) {
     json_array_foreach(rows_of(state, "permutations"), i, row) {
         const json_t *expected = json_object_get(row, "order");
         size_t n = json_array_size(expected);
-        uint32_t *order = mem_alloc(n * sizeof *order);
+        AUTO_FREE uint32_t *order = mem_alloc(n * sizeof *order);
         rng_permutation(order, n, hex(row, "seed"), stream_of(row));
         for (size_t k = 0; k < n; k++)
             assert_int_equal(order[k], json_integer_value(json_array_get(expected, k)));
-        free(order);
     }
 }
 
@@ -119,7 +117,7 @@ static void pieces_make_the_whole(void **state) {
 
 static void large_permutation_has_every_index_once(void **state) {
     enum { N = 10007 };
-    uint32_t *order = mem_alloc(N * sizeof *order);
+    AUTO_FREE uint32_t *order = mem_alloc(N * sizeof *order);
     unsigned char *seen = mem_zeroed(N, 1);
     rng_permutation(order, N, 1, 2);
     size_t fixed = 0;
@@ -129,7 +127,6 @@ static void large_permutation_has_every_index_once(void **state) {
         fixed += order[i] == i;
     }
     assert_true(fixed < 10); /* 1 expected */
-    free(order);
     free(seen);
 }
 

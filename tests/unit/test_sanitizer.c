@@ -33,9 +33,8 @@ static const known_t KNOWN[] = {
 
 static void test_verdicts(void **state) {
     for (size_t i = 0; i < COUNT_OF(KNOWN); i++) {
-        char *verdict = sanitize_verdict(KNOWN[i].printed, 2);
+        AUTO_FREE char *verdict = sanitize_verdict(KNOWN[i].printed, 2);
         assert_string_equal(verdict, KNOWN[i].verdict);
-        free(verdict);
     }
 }
 

@@ -29,23 +29,21 @@ static int set_up(void **state) {
     b->settings.measure.min_rounds = N_ROUNDS;
     b->settings.measure.time_limit_s = 3600; /* no busy machine ends a case */
     for (int i = 0; i < N; i++) {
-        case_t spec = made_case("null", "steady", "cpu", "v");
+        AUTO(case_free) case_t spec = made_case("null", "steady", "cpu", "v");
         spec.id = mem_format("%c", 'A' + i);
         contender_init(&b->contenders[i], &spec, &b->worker, NULL, &b->settings);
-        case_free(&spec);
     }
     return 0;
 }
 
 static int tear_down(void **state) {
-    bench_t *b = *state;
+    AUTO_FREE bench_t *b = *state;
     for (int i = 0; i < N; i++)
         contender_free(&b->contenders[i]);
     worker_link_free(&b->worker);
     fs_remove_tree(b->folder, NULL);
     free(b->folder);
     free(b->log);
-    free(b);
     return 0;
 }
 
@@ -59,7 +57,7 @@ static char *measured_order(bench_t *b, uint32_t stream) {
     schedule_rounds(b->contenders, N, SEED, stream, &never);
     for (int i = 0; i < N; i++)
         contender_finish(&b->contenders[i]);
-    char *text;
+    AUTO_FREE char *text;
     size_t size, n = 0;
     assert_ok(fs_read(b->log, &text, &size, &err));
     char *order = mem_zeroed(size + 1, 1);
@@ -71,13 +69,12 @@ static char *measured_order(bench_t *b, uint32_t stream) {
         if (is_round)
             order[n++] = line[0];
     }
-    free(text);
     return order;
 }
 
 static void test_forth_and_back(void **state) {
     bench_t *b = *state;
-    char *order = measured_order(b, 0);
+    AUTO_FREE char *order = measured_order(b, 0);
     assert_int_equal(strlen(order), N * N_ROUNDS);
     for (size_t pass = 0; pass < N_ROUNDS; pass++) {
         const char *turn = order + pass * N;
@@ -95,7 +92,6 @@ static void test_forth_and_back(void **state) {
         assert_true(result->phases[0].summary.median == 1000);
         assert_true(result->warmup_ns > 0);
     }
-    free(order);
 }
 
 /* The order follows from seed and group, and is another one for another group. */
@@ -123,10 +119,9 @@ static void test_who_is_done_rests(void **state) {
     patient.measure.min_rounds = 2 * N_ROUNDS;
     b->contenders[1].settings = &patient;
     stopping_init(&b->contenders[1].stopping, &patient.measure);
-    char *order = measured_order(b, 0);
+    AUTO_FREE char *order = measured_order(b, 0);
     assert_int_equal(strlen(order), (N - 1) * N_ROUNDS + 2 * N_ROUNDS);
     assert_string_equal(order + N * N_ROUNDS, "BBBBBB");
-    free(order);
 }
 
 /* Twins are sampled one right behind the other, and equally often: one that has enough goes on for
@@ -140,7 +135,7 @@ static void test_twins(void **state) {
     stopping_init(&c[2].stopping, &patient.measure);
     c[0].paired = &c[2];
     c[2].paired = &c[0];
-    char *order = measured_order(b, 0);
+    AUTO_FREE char *order = measured_order(b, 0);
     assert_int_equal(strlen(order), 2 * 2 * N_ROUNDS + N_ROUNDS);
     int first_a = 0, first_c = 0;
     for (const char *at = order; *at != '\0'; at++) {
@@ -156,7 +151,6 @@ static void test_twins(void **state) {
     assert_int_equal(c[0].result.rounds, 2 * N_ROUNDS);
     assert_int_equal(c[2].result.rounds, 2 * N_ROUNDS);
     assert_int_equal(c[0].result.stop, STOP_PRECISE);
-    free(order);
 }
 
 static void test_twin_of_one_that_was_dropped(void **state) {

@@ -46,20 +46,18 @@ static cu_result_t drop_event(cu_event_t event) {
 }
 
 static void run(side_streams_t *side, gpu_t *gpu, unsigned n) {
-    error_t err = ERROR_INIT;
     cu_stream_t stream;
     called[0] = '\0';
     for (unsigned i = 0; i < n; i++) {
-        assert_int_equal(side_streams_fork(side, gpu, i, &stream, &err), STATUS_OK);
+        assert_ok(side_streams_fork(side, gpu, i, &stream, &err));
         note("launch", stream, NULL);
-        assert_int_equal(side_streams_join(side, gpu, i, n, &err), STATUS_OK);
+        assert_ok(side_streams_join(side, gpu, i, n, &err));
     }
 }
 
 static void test_streams_wait_for_what_is_before_and_are_waited_for(void **state) {
     enum { MAIN = 99 };
     side_streams_t side = {0};
-    error_t err = ERROR_INIT;
     gpu_t gpu = {.stream = (cu_stream_t)MAIN,
                  .api = {.stream_create = make_stream,
                          .stream_destroy = drop_stream,
@@ -67,11 +65,11 @@ static void test_streams_wait_for_what_is_before_and_are_waited_for(void **state
                          .event_create = make_event,
                          .event_destroy = drop_event,
                          .event_record = record}};
-    assert_int_equal(side_streams_open(&side, &gpu, 2, &err), STATUS_OK);
+    assert_ok(side_streams_open(&side, &gpu, 2, &err));
     run(&side, &gpu, 2); /* made: the fork, and twice a stream and its event */
     assert_string_equal(called, "record 1 99\nwait 2 1\nlaunch 2 0\nwait 4 1\nlaunch 4 0\n"
                                 "record 3 2\nwait 99 3\nrecord 5 4\nwait 99 5\n");
-    assert_int_equal(side_streams_open(&side, &gpu, SIDE_STREAMS + 1, &err), STATUS_OK);
+    assert_ok(side_streams_open(&side, &gpu, SIDE_STREAMS + 1, &err));
     assert_int_equal(n_made, 1 + 2 * SIDE_STREAMS);
     run(&side, &gpu,
         SIDE_STREAMS + 1); /* the last one is on the first stream again, which waits once */

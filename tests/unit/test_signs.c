@@ -36,8 +36,8 @@ static const size_t LENGTHS[] = {1,
                                  5 * SIGNS_PERIOD + 77};
 
 static void check_length(size_t n, uint64_t from, uint64_t to) {
-    float *floats = mem_alloc(n * sizeof *floats);
-    uint16_t *halves = mem_alloc(n * sizeof *halves);
+    AUTO_FREE float *floats = mem_alloc(n * sizeof *floats);
+    AUTO_FREE uint16_t *halves = mem_alloc(n * sizeof *halves);
     signs_t flips;
     for (size_t i = 0; i < n; i++) {
         floats[i] = is_flipped(from, i) && from != 0 ? -1.5f : 1.5f;
@@ -52,8 +52,6 @@ static void check_length(size_t n, uint64_t from, uint64_t to) {
             fail_msg("element %zu of %zu, seed %llu to %llu", i, n, (unsigned long long)from,
                      (unsigned long long)to);
     }
-    free(floats);
-    free(halves);
 }
 
 static void test_signs_are_absolute(void **state) {
@@ -91,7 +89,7 @@ static void test_random_fill(void **state) {
     for (random_kind_t kind = 0; kind < RANDOM_KINDS; kind++) {
         const size_t each = random_tile_bytes(kind) / RANDOM_TILE;
         const bool nan = kind == RANDOM_NAN_F16 || kind == RANDOM_NAN_F32;
-        char *first = mem_zeroed(N, each), *second = mem_zeroed(N + 1, each);
+        AUTO_FREE char *first = mem_zeroed(N, each), *second = mem_zeroed(N + 1, each);
         const char *tile = random_fill(first, N * each, kind);
         size_t odd = 0;
         for (size_t i = 0; i < N; i++) {
@@ -103,8 +101,6 @@ static void test_random_fill(void **state) {
         random_fill(second, N * each, kind);
         assert_memory_not_equal(first, second, N * each);
         assert_true(second[N * each] == 0); /* not past the end */
-        free(first);
-        free(second);
     }
 }
 

@@ -15,7 +15,7 @@ static void test_interval_holds_the_planted_ratio(void **state) {
     enum { RUNS = 200 };
     size_t held = 0, decided = 0, equal_called_different = 0;
     for (uint64_t seed = 0; seed < RUNS; seed++) {
-        record_t run = {.name = mem_text("planted")};
+        AUTO(record_free) record_t run = {.name = mem_text("planted")};
         plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 100 * seed);
         plant(&run, (planted_t){"pytorch", "cuda", "eager", 1, 1100, CASE_OK, NULL},
               100 * seed + 50);
@@ -26,7 +26,6 @@ static void test_interval_holds_the_planted_ratio(void **state) {
         held += slower.ratio.low <= 1.1 && 1.1 <= slower.ratio.high;
         decided += slower.verdict == VERDICT_OURS;
         equal_called_different += equal.verdict != VERDICT_NO_DIFFERENCE;
-        record_free(&run);
     }
     print_message("planted 1.1: held %zu, decided %zu of %d; equal ones called different %zu\n",
                   held, decided, RUNS, equal_called_different);
@@ -36,7 +35,7 @@ static void test_interval_holds_the_planted_ratio(void **state) {
 }
 
 static void test_only_ok_cases_compete(void **state) {
-    record_t run = {.name = mem_text("planted")};
+    AUTO(record_free) record_t run = {.name = mem_text("planted")};
     plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 5000, CASE_OK, NULL}, 1);
     plant(&run, (planted_t){"cuda", "cuda", "02_a", 1, 10, CASE_WRONG, "off"}, 2);
     plant(&run, (planted_t){"cuda", "cuda", "03_b", 1, 20, CASE_THROTTLED, "hot"}, 3);
@@ -46,6 +45,7 @@ static void test_only_ok_cases_compete(void **state) {
     plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 6000, CASE_OK, NULL}, 6);
     plant(&run, (planted_t){"pytorch", "cpu", "eager", 1, 40, CASE_OK, NULL}, 7);
     plant(&run, (planted_t){"mine", "cuda", "jit", 1, 50, CASE_OK, NULL}, 8);
+    AUTO(comparison_set_list_free)
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
     assert_int_equal(sets.n, 2);
     const size_row_t *gpu = &sets.items[0].rows[0], *cpu = &sets.items[1].rows[0];
@@ -62,14 +62,12 @@ static void test_only_ok_cases_compete(void **state) {
     assert_ptr_equal(gpu->host, cpu->best);
     assert_ptr_equal(gpu->host_rival, cpu->strongest);
     assert_null(cpu->study);
-    comparison_set_list_free(&sets);
-    record_free(&run);
 }
 
 /* With four passes or without any there is a ratio but no interval, and nobody is called faster. */
 static void test_with_few_passes_nobody_wins(void **state) {
     enum { FEW = STATS_FEWEST_PASSES - 1 };
-    record_t run = {.name = mem_text("planted")};
+    AUTO(record_free) record_t run = {.name = mem_text("planted")};
     plant_case(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, FEW, 1);
     plant_case(&run, (planted_t){"pytorch", "cuda", "eager", 1, 2000, CASE_OK, NULL}, FEW, 2);
     plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 2000, CASE_OK, NULL}, 3);
@@ -90,7 +88,6 @@ static void test_with_few_passes_nobody_wins(void **state) {
     assert_int_equal(speedup_make(&run.cases[0], "total", NULL, "total").verdict, VERDICT_NONE);
     assert_int_equal(speedup_make(&run.cases[0], "none", &run.cases[1], "none").verdict,
                      VERDICT_NONE);
-    record_free(&run);
 }
 
 /* A phase of six passes, of which pass p takes `ns` times slow[p]. */
@@ -109,7 +106,7 @@ static void plant_passes_of(case_result_t *result, const char *name, double ns,
 static void test_ratios_are_paired_by_pass(void **state) {
     static const double DRIFT[] = {1, 1.1, 1.2, 1.3, 1.4, 1.5},
                         BACK[] = {1.5, 1.4, 1.3, 1.2, 1.1, 1};
-    record_t run = plant_ratios((double[]){2}, 1);
+    AUTO(record_free) record_t run = plant_ratios((double[]){2}, 1);
     plant_passes_of(&run.cases[0], "x", 1000, DRIFT);
     plant_passes_of(&run.cases[1], "x", 1050, DRIFT);
     plant_passes_of(&run.cases[1], "y", 1050, BACK);
@@ -119,12 +116,11 @@ static void test_ratios_are_paired_by_pass(void **state) {
     assert_true(paired.ratio.high / paired.ratio.low < 1.01);
     const speedup_t crossed = speedup_make(&run.cases[0], "x", &run.cases[1], "y");
     assert_int_equal(crossed.verdict, VERDICT_NO_DIFFERENCE);
-    record_free(&run);
 }
 
 /* No side wins by which of two values came up. */
 static void test_two_values_widen_the_interval(void **state) {
-    record_t run = plant_ratios((double[]){1.5}, 1);
+    AUTO(record_free) record_t run = plant_ratios((double[]){1.5}, 1);
     phase_t *ours = &run.cases[0].phases[0], *theirs = &run.cases[1].phases[0];
     assert_int_equal(speedup_make(&run.cases[0], "total", &run.cases[1], "total").verdict,
                      VERDICT_OURS);
@@ -138,7 +134,6 @@ static void test_two_values_widen_the_interval(void **state) {
     assert_int_equal(speedup.verdict, VERDICT_OURS); /* the least of theirs against our most */
     assert_true(fabs(speedup.ratio.low - 1800.0 / 1700) < 1e-9);
     assert_true(fabs(speedup.ratio.high - 2000.0 / 900) < 1e-9);
-    record_free(&run);
 }
 
 /* The passes load the code of a compilation; its own process was faster than any of them. */
@@ -147,7 +142,7 @@ static void test_a_compilation_that_no_pass_reaches_widens_the_interval(void **s
         double drawn_ns, low_at_most, low_at_least;
     } CASES[] = {{1400, 1.41, 1.39}, {1980, 2, 1.9}, {NAN, 2, 1.9}, {2600, 2, 1.9}};
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        record_t run = {.name = mem_text("planted")};
+        AUTO(record_free) record_t run = {.name = mem_text("planted")};
         plant(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1);
         plant(&run, (planted_t){"pytorch", "cuda", "graph", 1, 2000, CASE_OK, NULL}, 2);
         plant_draw(&run.cases[1], "total", CASES[i].drawn_ns);
@@ -156,13 +151,12 @@ static void test_a_compilation_that_no_pass_reaches_widens_the_interval(void **s
         assert_true(speedup.ratio.low < CASES[i].low_at_most);
         assert_true(speedup.ratio.low > CASES[i].low_at_least);
         assert_true(speedup.ratio.high < 2.1);
-        record_free(&run);
     }
 }
 
 static void test_a_tally_counts_lower_times_apart(void **state) {
     static const double RATIOS[] = {3, 2, 0.5};
-    record_t run = {.name = mem_text("planted")};
+    AUTO(record_free) record_t run = {.name = mem_text("planted")};
     tally_t tally = {0};
     for (size_t i = 0; i < 3; i++) {
         plant_case(&run, (planted_t){"cuda", "cuda", "01_study", 1, 1000, CASE_OK, NULL}, 1, 2 * i);
@@ -176,7 +170,6 @@ static void test_a_tally_counts_lower_times_apart(void **state) {
     assert_int_equal(tally.n, 3);
     assert_int_equal(tally.of[VERDICT_UNDECIDED], 3);
     assert_int_equal(tally.n_lower, 2);
-    record_free(&run);
 }
 
 /* The middle one is batch 64 where that is among them. */
@@ -189,14 +182,13 @@ static void test_key_rows(void **state) {
     for (size_t i = 0; i < 10; i++)
         ratios[i] = 2;
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        record_t run = plant_ratios(ratios, CASES[i].n);
+        AUTO(record_free) record_t run = plant_ratios(ratios, CASES[i].n);
+        AUTO(comparison_set_list_free)
         comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
         const size_row_t *rows[3];
         assert_int_equal(key_rows(&sets.items[0], any_row, rows), CASES[i].n_keys);
         for (size_t k = 0; k < CASES[i].n_keys; k++)
             assert_int_equal(rows[k]->size, CASES[i].keys[k]);
-        comparison_set_list_free(&sets);
-        record_free(&run);
     }
 }
 
@@ -210,13 +202,11 @@ static void test_contender_names(void **state) {
         {"w/cuda/03_v/batch=1/copy=pinned_more", "03_v"},
     };
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        case_t spec = {.id = mem_text(CASES[i].id), .variant = mem_text("03_v")};
+        AUTO(case_free) case_t spec = {.id = mem_text(CASES[i].id), .variant = mem_text("03_v")};
         case_add_technique(&spec, "alloc", "arena");
         case_add_technique(&spec, "copy", "pinned");
-        char *name = contender_name(&spec);
+        AUTO_FREE char *name = contender_name(&spec);
         assert_string_equal(name, CASES[i].name);
-        free(name);
-        case_free(&spec);
     }
 }
 
@@ -236,12 +226,12 @@ static void test_operators_are_compared_by_like_calls(void **state) {
             set_text(&results[i].spec.device, "cuda");
         }
         const record_t run = {.cases = results, .n_cases = 2};
+        AUTO(comparison_set_list_free)
         comparison_set_list_t sets = comparison_sets_of(&run, "softmax");
         assert_int_equal(sets.n, 1);
         assert_string_equal(sets.items[0].phase, in_graph ? "call_in_graph" : "one_call");
         const size_row_t *row = &sets.items[0].rows[0];
         assert_near(row->headline.ratio.centre, in_graph ? 2 : 4, 1e-9);
-        comparison_set_list_free(&sets);
         result_free(&results[0]);
         result_free(&results[1]);
     }
@@ -252,7 +242,7 @@ static void expect_call(case_result_t *results, size_t n, const char *phase, dou
         set_text(&results[i].spec.device, "cuda");
     }
     const record_t run = {.cases = results, .n_cases = n};
-    comparison_set_list_t sets = comparison_sets_of(&run, "softmax");
+    AUTO(comparison_set_list_free) comparison_set_list_t sets = comparison_sets_of(&run, "softmax");
     assert_int_equal(sets.n, 1);
     assert_string_equal(sets.items[0].phase, phase);
     assert_near(sets.items[0].rows[0].headline.ratio.centre, ratio, 1e-9);
@@ -260,7 +250,6 @@ static void expect_call(case_result_t *results, size_t n, const char *phase, dou
         sets.items[0].rows[0].plain; /* of a file that captures itself: none */
     assert_true(plain == NULL || isfinite(result_median(plain, EAGER_CALL)));
     assert_true((plain != NULL) == (timed_phase(&results[0], EAGER_CALL) != NULL));
-    comparison_set_list_free(&sets);
     for (size_t i = 0; i < n; i++)
         result_free(&results[i]);
 }
@@ -309,12 +298,11 @@ static void test_calls_on_a_cpu_are_named_as_the_cases_do(void **state) {
         set_text(&results[i].spec.device, "cpu");
     }
     const record_t run = {.cases = results, .n_cases = 2};
-    comparison_set_list_t sets = comparison_sets_of(&run, "softmax");
+    AUTO(comparison_set_list_free) comparison_set_list_t sets = comparison_sets_of(&run, "softmax");
     assert_int_equal(sets.n, 1);
     assert_string_equal(sets.items[0].phase, "forward");
     assert_true(phase_is_call(sets.items[0].phase));
     assert_near(sets.items[0].rows[0].headline.ratio.centre, 4, 1e-9);
-    comparison_set_list_free(&sets);
     result_free(&results[0]);
     result_free(&results[1]);
 }

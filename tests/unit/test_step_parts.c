@@ -111,6 +111,7 @@ static void operations_of_a_step_stand_in_its_order(void **state) {
 
 static void what_is_too_much_for_a_table_is_others(void **state) {
     parts_t parts = {0};
+    AUTO(result_free)
     case_result_t result = with_phases((network_phase_t){"h2d", 1e3}, (network_phase_t){NULL, 0},
                                        (network_phase_t){NULL, 0});
     for (int i = 0; i < MOST_PARTS + 3; i++) {
@@ -130,7 +131,6 @@ static void what_is_too_much_for_a_table_is_others(void **state) {
     assert_near(parts_sum_ns(&result), 15 * 16 / 2, 1e-9);
     assert_string_equal(part_phase(&parts, 0, &result)->name, "part_k0");
     assert_null(part_phase(&parts, MOST_PARTS - 1, &result));
-    result_free(&result);
 }
 
 /* ---- Where an epoch's time goes: sums over made-up records. */
@@ -203,7 +203,6 @@ static const double SPAN_NS = 3e6;
 static int n_synchronised;
 
 static cu_result_t stream_sync(cu_stream_t stream) {
-    (void)stream;
     n_synchronised++;
     return CU_SUCCESS;
 }
@@ -239,12 +238,10 @@ static status_t called(void *state, char letter) {
 }
 
 static status_t allocate(void *state, error_t *err) {
-    (void)err;
     return called(state, 'A');
 }
 
 static status_t upload(void *state, error_t *err) {
-    (void)err;
     return called(state, 'U');
 }
 
@@ -255,12 +252,10 @@ static status_t train(void *state, error_t *err) {
 }
 
 static status_t copy_out(void *state, error_t *err) {
-    (void)err;
     return called(state, 'C');
 }
 
 static status_t release(void *state, error_t *err) {
-    (void)err;
     return called(state, 'R');
 }
 
@@ -294,7 +289,7 @@ static void parts_and_residual_make_the_total(void **state) {
                                         "train",        "d2h",         "free",   "total",
                                         "residual",     "step"};
     gpu_t gpu = fake_gpu();
-    recorder_t recorder = {0};
+    AUTO(recorder_free) recorder_t recorder = {0};
     calls_t calls = {0};
     train_phases_t phases = make_phases(&gpu, true, 8);
     train_phases_declare(&phases, &recorder);
@@ -312,13 +307,12 @@ static void parts_and_residual_make_the_total(void **state) {
     assert_near(only_sample(&recorder, "step_device"), SPAN_NS / 8, 1);
     /* Samples keep a tenth of a nanosecond. */
     assert_true(fabs(only_sample(&recorder, "step") - only_sample(&recorder, "train") / 8) < 0.051);
-    recorder_free(&recorder);
 }
 
 static void a_graph_allocates_nothing_in_a_sample(void **state) {
     static const char *const NAMES[] = {"train_device", "h2d", "train", "d2h", "total", "residual"};
     gpu_t gpu = fake_gpu();
-    recorder_t recorder = {0};
+    AUTO(recorder_free) recorder_t recorder = {0};
     calls_t calls = {0};
     train_phases_t phases = make_phases(&gpu, false, 0);
     train_phases_declare(&phases, &recorder);
@@ -328,12 +322,11 @@ static void a_graph_allocates_nothing_in_a_sample(void **state) {
     double parts_ns = only_sample(&recorder, "h2d") + only_sample(&recorder, "train") +
                       only_sample(&recorder, "d2h") + only_sample(&recorder, "residual");
     assert_near(parts_ns, only_sample(&recorder, "total"), 1e-6);
-    recorder_free(&recorder);
 }
 
 static void a_failure_gives_back_what_was_allocated(void **state) {
     gpu_t gpu = fake_gpu();
-    recorder_t recorder = {0};
+    AUTO(recorder_free) recorder_t recorder = {0};
     calls_t calls = {.training_fails = true};
     train_phases_t phases = make_phases(&gpu, true, 8);
     train_phases_declare(&phases, &recorder);
@@ -341,7 +334,6 @@ static void a_failure_gives_back_what_was_allocated(void **state) {
     assert_string_equal(calls.text, "AUTR");
     for (size_t i = 0; i < recorder.n_phases; i++)
         assert_int_equal(recorder.phases[i].n, 0);
-    recorder_free(&recorder);
 }
 
 static void names_of_phases(void **state) {

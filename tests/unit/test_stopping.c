@@ -10,11 +10,10 @@ static const measure_options_t DEFAULTS = MEASURE_DEFAULTS;
 enum { MOST_SAMPLES = 256 };
 
 static case_result_t make_result(const char *const *phases) {
-    case_t spec = made_case("w", "cpu", "cpu", "v");
+    AUTO(case_free) case_t spec = made_case("w", "cpu", "cpu", "v");
     spec.id = mem_text("w/cpu/v");
     case_result_t result;
     result_init(&result, &spec);
-    case_free(&spec);
     for (size_t i = 0; phases[i] != NULL; i++)
         result_add_phase(&result, phases[i], CLOCK_HOST);
     return result;
@@ -55,7 +54,7 @@ static void test_precise_samples_need_the_least_rounds(void **state) {
 }
 
 static void test_void_rounds_are_not_among_the_least(void **state) {
-    case_result_t result = make_result(TOTAL_ONLY);
+    AUTO(result_free) case_result_t result = make_result(TOTAL_ONLY);
     stopping_t stopping;
     stopping_init(&stopping, &DEFAULTS);
     stopping.spent_s = DEFAULTS.time_limit_s;
@@ -64,7 +63,6 @@ static void test_void_rounds_are_not_among_the_least(void **state) {
         assert_int_equal(stopping_after_round(&stopping, &result, 0), STOP_NONE);
     }
     assert_int_equal(stopping_after_round(&stopping, &result, 0), STOP_TIME_LIMIT);
-    result_free(&result);
 }
 
 static void test_few_samples_a_round_need_more_rounds(void **state) {
@@ -95,7 +93,7 @@ static void test_error_shrinks_to_the_precision(void **state) {
         double d;
     } TABLE[] = {{CLOCK_HOST, 0.044}, {CLOCK_DEVICE, 0.011}};
     for (size_t t = 0; t < 2; t++) {
-        case_result_t result = make_result(TOTAL_ONLY);
+        AUTO(result_free) case_result_t result = make_result(TOTAL_ONLY);
         result.phases[0].clock = TABLE[t].clock;
         stopping_t stopping;
         stopping_init(&stopping, &DEFAULTS);
@@ -106,7 +104,6 @@ static void test_error_shrinks_to_the_precision(void **state) {
         }
         assert_int_equal(stop, STOP_PRECISE);
         assert_int_equal(stopping.rounds, 9);
-        result_free(&result);
     }
 }
 
@@ -117,7 +114,7 @@ static void test_coarse_clock(void **state) {
         stop_reason_t stop;
     } TABLE[] = {{10, STOP_MOST_ROUNDS}, {20, STOP_PRECISE}};
     for (size_t t = 0; t < 2; t++) {
-        case_result_t result = make_result(TOTAL_ONLY);
+        AUTO(result_free) case_result_t result = make_result(TOTAL_ONLY);
         stopping_t stopping;
         stopping_init(&stopping, &DEFAULTS);
         stop_reason_t stop = STOP_NONE;
@@ -128,7 +125,6 @@ static void test_coarse_clock(void **state) {
             stop = stopping_after_round(&stopping, &result, 0.001);
         }
         assert_int_equal(stop, TABLE[t].stop);
-        result_free(&result);
     }
 }
 
@@ -179,7 +175,7 @@ static void test_which_phases_decide(void **state) {
         {{"total", "malloc", NULL}, {0.9F, 0.001F}, false},
     };
     for (size_t t = 0; t < COUNT_OF(TABLE); t++) {
-        case_result_t result = make_result(TABLE[t].phases);
+        AUTO(result_free) case_result_t result = make_result(TABLE[t].phases);
         set_text(&result.spec.engine, "cuda");
         stopping_t stopping;
         stopping_init(&stopping, &DEFAULTS);
@@ -190,7 +186,6 @@ static void test_which_phases_decide(void **state) {
             stop = stopping_after_round(&stopping, &result, 0.001);
         }
         assert_int_equal(stop, TABLE[t].precise ? STOP_PRECISE : STOP_NONE);
-        result_free(&result);
     }
 }
 
@@ -203,12 +198,11 @@ static void test_zero_median(void **state) {
     measure_options_t measure = DEFAULTS;
     measure.min_rounds = measure.min_samples = 1;
     for (size_t t = 0; t < 2; t++) {
-        case_result_t result = make_result(TOTAL_ONLY);
+        AUTO(result_free) case_result_t result = make_result(TOTAL_ONLY);
         stopping_t stopping;
         stopping_init(&stopping, &measure);
         phase_add_round(&result.phases[0], (double[]){0, 0, 0, 0, TABLE[t].last}, 5);
         assert_int_equal(stopping_after_round(&stopping, &result, 0.001), TABLE[t].stop);
-        result_free(&result);
     }
 }
 
@@ -216,11 +210,10 @@ static void test_zero_median(void **state) {
 static void test_no_samples(void **state) {
     measure_options_t measure = DEFAULTS;
     measure.min_rounds = 1;
-    case_result_t result = make_result(TOTAL_ONLY);
+    AUTO(result_free) case_result_t result = make_result(TOTAL_ONLY);
     stopping_t stopping;
     stopping_init(&stopping, &measure);
     assert_int_equal(stopping_after_round(&stopping, &result, 0.001), STOP_NONE);
-    result_free(&result);
 }
 
 /* From the third pass on: what differs between passes is so large that further rounds would not help. */
@@ -231,7 +224,7 @@ static void test_the_spread_between_passes_ends_a_pass(void **state) {
         unsigned rounds;
     } TABLE[] = {{NAN, STOP_MOST_ROUNDS, 16}, {0.01, STOP_MOST_ROUNDS, 16}, {10, STOP_SPREAD, 4}};
     for (size_t t = 0; t < COUNT_OF(TABLE); t++) {
-        case_result_t result = make_result(TOTAL_ONLY);
+        AUTO(result_free) case_result_t result = make_result(TOTAL_ONLY);
         stopping_t stopping;
         stopping_init(&stopping, &DEFAULTS);
         stopping.variance_between[0] = TABLE[t].between * TABLE[t].between;
@@ -242,7 +235,6 @@ static void test_the_spread_between_passes_ends_a_pass(void **state) {
         }
         assert_int_equal(stop, TABLE[t].stop);
         assert_int_equal(stopping.rounds, TABLE[t].rounds);
-        result_free(&result);
     }
 }
 
@@ -363,17 +355,16 @@ static void an_exact_number_ends_for_all(void **state) {
 /* ---- What a worker's answer adds to a result. */
 
 static case_result_t samples_make(void) {
-    case_t spec = {.id = mem_text("null/cpu/steady"), .workload = mem_text("null")};
+    AUTO(case_free) case_t spec = {.id = mem_text("null/cpu/steady"), .workload = mem_text("null")};
     case_result_t result;
     result_init(&result, &spec);
-    case_free(&spec);
     result_add_phase(&result, "total", CLOCK_HOST);
     return result;
 }
 
 static void the_last_sample_is_fresh(void **state) {
-    case_result_t result = samples_make();
-    json_t *answer = json_pack("{s: {s: [i, i, i]}}", "phases", "total", 100, 110, 900);
+    AUTO(result_free) case_result_t result = samples_make();
+    json_auto_t *answer = json_pack("{s: {s: [i, i, i]}}", "phases", "total", 100, 110, 900);
     sample_claim_t claim = {
         .answer = answer, .most = 2, .fresh = true, .waited_ns = 700, .took_ns = 2000};
     assert_null(samples_add(&result, &claim));
@@ -383,11 +374,8 @@ static void the_last_sample_is_fresh(void **state) {
     assert_true(phase->fresh[0].ns == 900);
     assert_true(phase->fresh[0].waited_ns == 700);
     claim.fresh = false; /* then it is one too many */
-    char *reason = samples_add(&result, &claim);
+    AUTO_FREE char *reason = samples_add(&result, &claim);
     assert_non_null(reason);
-    free(reason);
-    json_decref(answer);
-    result_free(&result);
 }
 
 #include "run_tests.h"

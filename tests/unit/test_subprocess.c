@@ -50,16 +50,15 @@ static void how_programs_end(void **state) {
 
 static void arguments_are_not_interpreted(void **state) {
     const char *const argv[] = {"printf", "%s|", "a b", "$HOME; exit 1", "*", "", NULL};
-    subprocess_result_t result;
+    AUTO(subprocess_result_free) subprocess_result_t result;
     assert_ok(subprocess_run(argv, NULL, 0, &result, &err));
     assert_string_equal(result.out, "a b|$HOME; exit 1|*||");
-    subprocess_result_free(&result);
 }
 
 static void programs_that_cannot_start(void **state) {
     static const char *const missing[] = {"no-such-program-xyz", NULL};
     static const char *const missing_path[] = {"/no/such/program", NULL};
-    char *garbage = fs_join(*state, "garbage");
+    AUTO_FREE char *garbage = fs_join(*state, "garbage");
     error_t err = ERROR_INIT;
     assert_int_equal(fs_write_atomic(garbage, "\1\2\3 not a program", 17, &err), STATUS_OK);
     assert_int_equal(chmod(garbage, 0755), 0);
@@ -79,7 +78,6 @@ static void programs_that_cannot_start(void **state) {
             fail_msg("\"%s\", expected \"%s\"", err.text, rows[i].cause);
         subprocess_result_free(&result); /* nothing to free, and no harm */
     }
-    free(garbage);
 }
 
 static void much_output_on_both_streams(void **state) {
@@ -99,10 +97,10 @@ static void much_output_on_both_streams(void **state) {
 
 static void input_reaches_the_child(void **state) {
     enum { LENGTH = 500000 };
-    char *input = mem_alloc(LENGTH + 1);
+    AUTO_FREE char *input = mem_alloc(LENGTH + 1);
     memset(input, 'i', LENGTH);
     input[LENGTH] = '\0';
-    subprocess_result_t result = shell("cat", input, 60);
+    AUTO(subprocess_result_free) subprocess_result_t result = shell("cat", input, 60);
     assert_string_equal(result.out, input);
     subprocess_result_free(&result);
     result = shell("cat; echo end", NULL, 60); /* no input is an empty one */
@@ -110,19 +108,17 @@ static void input_reaches_the_child(void **state) {
     subprocess_result_free(&result);
     result = shell("exec <&-; echo deaf", input, 60); /* must not end us by SIGPIPE */
     assert_string_equal(result.out, "deaf\n");
-    subprocess_result_free(&result);
-    free(input);
 }
 
 /* While the child waits for it: it ends once the line has been passed on. */
 static void marked_lines_are_passed_on_at_once(void **state) {
-    char *told = fs_join(*state, "told");
+    AUTO_FREE char *told = fs_join(*state, "told");
     char *command =
         mem_format("echo other >&2; echo step one >&2; until grep -q 'step one' '%s'; do :; done; "
                    "printf 'step two\\nstep three' >&2",
                    told);
     const char *const argv[] = {"sh", "-c", command, NULL};
-    subprocess_result_t result;
+    AUTO(subprocess_result_free) subprocess_result_t result;
     error_t err = ERROR_INIT;
     const int before = dup(STDERR_FILENO), file = creat(told, 0600);
     dup2(file, STDERR_FILENO);
@@ -134,14 +130,11 @@ static void marked_lines_are_passed_on_at_once(void **state) {
     assert_int_equal(status, STATUS_OK);
     assert_false(result.timed_out);
     assert_string_equal(result.err, "other\nstep one\nstep two\nstep three");
-    char *text;
+    AUTO_FREE char *text;
     size_t size;
     assert_int_equal(fs_read(told, &text, &size, &err), STATUS_OK);
     assert_string_equal(text, "step one\nstep two\n");
-    subprocess_result_free(&result);
-    free(text);
     free(command);
-    free(told);
 }
 
 /* Ended, and reaped by whoever is its parent now; that may take a moment after the kill. */
@@ -171,26 +164,23 @@ static int64_t standing_until(void *file) {
 }
 
 static void timeouts_kill_grandchildren_too(void **state) {
-    char *over = fs_join(*state, "over");
-    char *script = mem_format("sleep 1000 & echo $!; : >'%s'; sleep 1000", over);
+    AUTO_FREE char *over = fs_join(*state, "over");
+    AUTO_FREE char *script = mem_format("sleep 1000 & echo $!; : >'%s'; sleep 1000", over);
     clock_inject(standing_until, over);
-    subprocess_result_t result = shell(script, NULL, 60);
+    AUTO(subprocess_result_free) subprocess_result_t result = shell(script, NULL, 60);
     clock_inject(NULL, NULL);
-    free(script);
-    free(over);
     assert_true(result.timed_out);
     assert_int_equal(result.exit_code, -1);
     assert_int_equal(result.signal, SIGKILL);
     assert_ends((pid_t)atoi(result.out)); /* what it wrote before is kept */
-    subprocess_result_free(&result);
 }
 
 static void a_grandchild_that_holds_the_streams_does_not_hold_us(void **state) {
+    AUTO(subprocess_result_free)
     subprocess_result_t result = shell("sleep 1000 & echo $!; exit 5", NULL, 60);
     assert_false(result.timed_out);
     assert_int_equal(result.exit_code, 5);
     assert_ends((pid_t)atoi(result.out));
-    subprocess_result_free(&result);
 }
 
 static void children_start_clean(void **state) {
@@ -203,10 +193,9 @@ static void children_start_clean(void **state) {
                    "yes | head -1\n"
                    "test ! -e /proc/self/fd/%d",
                    leaked);
-    subprocess_result_t result = shell(script, NULL, 60);
+    AUTO(subprocess_result_free) subprocess_result_t result = shell(script, NULL, 60);
     assert_string_equal(result.out, "y\n");
     assert_int_equal(result.exit_code, 0);
-    subprocess_result_free(&result);
     free(script);
     close(leaked);
     close(opened);
@@ -215,14 +204,13 @@ static void children_start_clean(void **state) {
 static void our_own_streams_may_be_closed(void **state) {
     int saved = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 50); /* -1 where it is closed already */
     close(STDIN_FILENO);
-    subprocess_result_t result = shell("cat; echo err >&2", "in", 60);
+    AUTO(subprocess_result_free) subprocess_result_t result = shell("cat; echo err >&2", "in", 60);
     if (saved >= 0) {
         assert_int_equal(dup2(saved, STDIN_FILENO), STDIN_FILENO);
         close(saved);
     }
     assert_string_equal(result.out, "in");
     assert_string_equal(result.err, "err\n");
-    subprocess_result_free(&result);
 }
 
 static void start(const char *script, subprocess_t *child) {

@@ -11,12 +11,11 @@
 static const char ROOT[] = FIXTURES "sweep_root";
 
 static char *ids_text(const sweep_t *sweep) {
-    text_list_t ids = {0};
+    AUTO(text_list_free) text_list_t ids = {0};
     for (size_t i = 0; i < sweep->n_cases; i++)
         text_list_add(&ids, sweep->cases[i].id);
     char *joined = text_list_join(&ids, "\n"), *text = mem_format("%s\n", joined);
     free(joined);
-    text_list_free(&ids);
     return text;
 }
 
@@ -41,22 +40,16 @@ static text_list_t names_in(const char *folder) {
 
 static void test_valid_sweeps(void **state) {
     static const char FOLDER[] = FIXTURES "sweeps_valid";
-    text_list_t names = names_in(FOLDER);
+    AUTO(text_list_free) text_list_t names = names_in(FOLDER);
     for (size_t i = 0; i < names.n; i++) {
-        char *path = fs_join(FOLDER, names.items[i]);
-        char *expected_path = mem_format("%.*s.expected", (int)strcspn(path, "."), path);
-        char *expected = read_text(expected_path);
-        sweep_t sweep;
+        AUTO_FREE char *path = fs_join(FOLDER, names.items[i]);
+        AUTO_FREE char *expected_path = mem_format("%.*s.expected", (int)strcspn(path, "."), path);
+        AUTO_FREE char *expected = read_text(expected_path);
+        AUTO(sweep_free) sweep_t sweep;
         assert_ok(sweep_load(path, ROOT, &sweep, &err));
-        char *ids = ids_text(&sweep);
+        AUTO_FREE char *ids = ids_text(&sweep);
         assert_string_equal(ids, expected);
-        sweep_free(&sweep);
-        free(ids);
-        free(expected);
-        free(expected_path);
-        free(path);
     }
-    text_list_free(&names);
 }
 
 static void load(const char *path, const char *root, sweep_t *sweep) {
@@ -65,11 +58,10 @@ static void load(const char *path, const char *root, sweep_t *sweep) {
 
 static void test_everything_is_kept(void **state) {
     static const char PATH[] = FIXTURES "sweeps_valid/everything.json";
-    sweep_t sweep;
+    AUTO(sweep_free) sweep_t sweep;
     load(PATH, ROOT, &sweep);
-    char *text = read_text(PATH);
+    AUTO_FREE char *text = read_text(PATH);
     assert_string_equal(sweep.text, text);
-    free(text);
     assert_string_equal(sweep.path, PATH);
     assert_string_equal(sweep.name, "everything");
     assert_ptr_equal(sweep.workload, workload_find("mlp_infer"));
@@ -85,11 +77,10 @@ static void test_everything_is_kept(void **state) {
     assert_string_equal(sweep.arch.items[1], "sm_90a");
     assert_int_equal(sweep.charts.n, 2);
     assert_string_equal(sweep.charts.items[0], "ladder");
-    sweep_free(&sweep);
 }
 
 static void test_defaults(void **state) {
-    sweep_t sweep;
+    AUTO(sweep_free) sweep_t sweep;
     load(FIXTURES "sweeps_valid/smallest.json", ROOT, &sweep);
     const measure_options_t by_default = MEASURE_DEFAULTS;
     assert_int_equal(sweep.measure.passes, 12);
@@ -110,25 +101,21 @@ static void test_defaults(void **state) {
     assert_int_equal(spec->n_params, 2);
     assert_int_equal(spec->n_techniques, 0);
     assert_int_equal(case_param_int(spec, "batch", -1), 64);
-    sweep_free(&sweep);
 }
 
 static void test_groups_are_contiguous(void **state) {
-    sweep_t sweep;
+    AUTO(sweep_free) sweep_t sweep;
     load("sweeps/mlp_infer.json", ".", &sweep);
-    text_list_t seen = {0};
+    AUTO(text_list_free) text_list_t seen = {0};
     for (size_t i = 0; i < sweep.n_cases; i++) {
-        char *group = workload_group(sweep.workload, &sweep.cases[i]);
+        AUTO_FREE char *group = workload_group(sweep.workload, &sweep.cases[i]);
         bool starts = seen.n == 0 || strcmp(seen.items[seen.n - 1], group) != 0;
         if (starts) {
             assert_false(text_list_has(&seen, group));
             text_list_add(&seen, group);
         }
-        free(group);
     }
     assert_in_range(seen.n, 2, sweep.n_cases - 1);
-    text_list_free(&seen);
-    sweep_free(&sweep);
 }
 
 static void refuse_left_out(const char *why) {
@@ -137,24 +124,20 @@ static void refuse_left_out(const char *why) {
 
 /* Every sweep that comes with the project loads against the project's own kernels. */
 static void test_own_sweeps(void **state) {
-    text_list_t names = names_in("sweeps");
+    AUTO(text_list_free) text_list_t names = names_in("sweeps");
     size_t n_loaded = 0;
     workload_search_described(".", refuse_left_out);
     for (size_t i = 0; i < names.n; i++) {
         if (strcmp(names.items[i], "schema.json") == 0)
             continue;
-        char *path = fs_join("sweeps", names.items[i]), *stem = fs_stem(names.items[i]);
-        sweep_t sweep;
+        AUTO_FREE char *path = fs_join("sweeps", names.items[i]), *stem = fs_stem(names.items[i]);
+        AUTO(sweep_free) sweep_t sweep;
         load(path, ".", &sweep);
         assert_true(sweep.n_cases > 0);
         assert_string_equal(sweep.name, stem); /* results and charts are found by the file's name */
-        sweep_free(&sweep);
-        free(stem);
-        free(path);
         n_loaded++;
     }
     assert_true(n_loaded >= 2);
-    text_list_free(&names);
 }
 
 /* What runs on a GPU first; with --quick what compiles after the rest, as that takes seconds. */
@@ -172,10 +155,10 @@ static void test_the_order_of_measuring(void **state) {
                                            "compile 2, cpu omp 1, cpu eager 1, cpu omp 2, "
                                            "cpu eager 2, cpu compile 1, cpu compile 2"};
     for (unsigned quick = 0; quick < 2; quick++) {
-        sweep_t sweep;
+        AUTO(sweep_free) sweep_t sweep;
         assert_ok(sweep_parse("order.json", TEXT, ROOT, &sweep, &err));
         sweep_order(&sweep, quick == 1);
-        text_list_t found = {0};
+        AUTO(text_list_free) text_list_t found = {0};
         unsigned turn = 0;
         for (size_t i = 0; i < sweep.n_cases; i++) {
             const case_t *spec = &sweep.cases[i];
@@ -185,8 +168,6 @@ static void test_the_order_of_measuring(void **state) {
                                  (long long)case_param(spec, "batch")->integer);
         }
         assert_text(text_list_join(&found, ", "), EXPECTED[quick]);
-        text_list_free(&found);
-        sweep_free(&sweep);
     }
 }
 
@@ -195,20 +176,18 @@ static void test_missing_file_and_nul(void **state) {
     assert_fails_with(sweep_load("no/such/sweep.json", ROOT, &sweep, &err), STATUS_USAGE,
                       "no/such/sweep.json");
 
-    char *folder = temporary_folder();
-    char *path = fs_join(folder, "nul.json");
+    AUTO_FREE char *folder = temporary_folder();
+    AUTO_FREE char *path = fs_join(folder, "nul.json");
     assert_ok(fs_write_atomic(path, "{}\0{}", 5, &err));
     assert_fails_with(sweep_load(path, ROOT, &sweep, &err), STATUS_USAGE,
                       "nul.json: found a NUL byte at offset 2");
     assert_ok(fs_remove_tree(folder, &err));
-    free(path);
-    free(folder);
 }
 
 /* No workload has a real parameter yet, so the reader is tried by itself. */
 static void test_real_params_stay_real(void **state) {
     const param_spec_t rate = {.name = "rate", .kind = VALUE_REAL, .min = 0, .max = 1};
-    json_t *json = json_loads("[1, 0.25, 1.5]", 0, NULL);
+    json_auto_t *json = json_loads("[1, 0.25, 1.5]", 0, NULL);
     node_t list = node_root("x.json", json);
     value_t value;
     const double expected[] = {1, 0.25};
@@ -221,7 +200,6 @@ static void test_real_params_stay_real(void **state) {
     node_t item = node_item(&list, 2);
     assert_fails(node_param(&item, &rate, &value, &err), STATUS_USAGE,
                  "x.json: $[2]: found real 1.5, expected a number 0…1");
-    json_decref(json);
 }
 
 #include "run_tests.h"

@@ -23,11 +23,10 @@ static status_t make(const example_t *example, sweep_t *sweep, error_t *err) {
 }
 
 static void check_ids(const sweep_t *sweep, const char *expected) {
-    text_list_t ids = {0};
+    AUTO(text_list_free) text_list_t ids = {0};
     for (size_t i = 0; i < sweep->n_cases; i++)
         text_list_add(&ids, sweep->cases[i].id);
     assert_text(text_list_join(&ids, "\n"), expected);
-    text_list_free(&ids);
 }
 
 static void test_options_that_work(void **state) {
@@ -63,7 +62,7 @@ static void test_options_that_work(void **state) {
          .expected = "null/null/noop/work_ns=1000"},
     };
     for (size_t i = 0; i < COUNT_OF(EXAMPLES); i++) {
-        sweep_t sweep;
+        AUTO(sweep_free) sweep_t sweep;
         assert_ok(make(&EXAMPLES[i], &sweep, &err));
         check_ids(&sweep, EXAMPLES[i].expected);
         assert_string_equal(sweep.path, "(command line)");
@@ -72,7 +71,6 @@ static void test_options_that_work(void **state) {
         assert_ok(sweep_parse("again.json", sweep.text, ROOT, &again, &err));
         check_ids(&again, EXAMPLES[i].expected);
         sweep_free(&again);
-        sweep_free(&sweep);
     }
 }
 
@@ -156,17 +154,14 @@ static void test_options_that_do_not(void **state) {
 
 /* Of PyTorch and JAX, in a sweep from options. */
 static void check_modes(const example_t *example) {
-    sweep_t sweep;
-    text_list_t modes = {0};
+    AUTO(sweep_free) sweep_t sweep;
+    AUTO(text_list_free) text_list_t modes = {0};
     assert_ok(make(example, &sweep, &err));
     for (size_t i = 0; i < sweep.n_cases; i++)
         if (strcmp(sweep.cases[i].engine, "cuda") != 0)
             text_list_add_format(&modes, "%s-%s", sweep.cases[i].engine, sweep.cases[i].variant);
-    char *text = text_list_join(&modes, " ");
+    AUTO_FREE char *text = text_list_join(&modes, " ");
     assert_string_equal(text, example->expected);
-    free(text);
-    text_list_free(&modes);
-    sweep_free(&sweep);
 }
 
 /* Where the computation is compared, they are run beside rungs that hide copies, and by name. */

@@ -72,17 +72,13 @@ static void test_workloads_are_the_tables(void **state) {
     for (size_t i = 0; i < n; i++) {
         const workload_t *workload = workload_at(i);
         assert_string_equal(json_string_value(json_array_get(names, i)), workload->name);
-        char *rule = json_dumps(json_array_get(rules, i), JSON_COMPACT);
-        char *when = mem_format("{\"workload\":{\"const\":\"%s\"}}", workload->name);
-        char *axes = mem_format("#/$defs/%s_axes", workload->name);
-        char *techniques = mem_format("#/$defs/%s_techniques", workload->name);
+        AUTO_FREE char *rule = json_dumps(json_array_get(rules, i), JSON_COMPACT);
+        AUTO_FREE char *when = mem_format("{\"workload\":{\"const\":\"%s\"}}", workload->name);
+        AUTO_FREE char *axes = mem_format("#/$defs/%s_axes", workload->name);
+        AUTO_FREE char *techniques = mem_format("#/$defs/%s_techniques", workload->name);
         assert_non_null(strstr(rule, when));
         assert_non_null(strstr(rule, axes));
         assert_non_null(strstr(rule, techniques));
-        free(techniques);
-        free(axes);
-        free(when);
-        free(rule);
     }
 }
 
@@ -97,11 +93,10 @@ static void test_a_workload_may_be_an_operator(void **state) {
 
 static void check_param(const json_t *axis, const param_spec_t *param) {
     check_text(axis, "description", param->summary);
-    json_t *by_default = json_loads(param->default_json, JSON_DECODE_ANY, NULL);
+    json_auto_t *by_default = json_loads(param->default_json, JSON_DECODE_ANY, NULL);
     json_t *list = json_object_get(axis, "default");
     assert_int_equal(json_array_size(list), 1);
     assert_true(json_equal(json_array_get(list, 0), by_default));
-    json_decref(by_default);
     const json_t *element = json_object_get(axis, "items");
     if (param->kind == VALUE_INTS) {
         check_text(element, "type", "array");
@@ -118,7 +113,7 @@ static void check_param(const json_t *axis, const param_spec_t *param) {
 static void test_axes_are_the_params(void **state) {
     const workload_t *workload;
     for (size_t i = 0; (workload = compiled_in(i)) != NULL; i++) {
-        char *key = mem_format("%s_axes", workload->name);
+        AUTO_FREE char *key = mem_format("%s_axes", workload->name);
         const json_t *axes = at(state, "$defs", key, "properties", NULL);
         assert_int_equal(json_object_size(axes), workload->n_params + 1);
         for (size_t p = 0; p < workload->n_params; p++)
@@ -127,14 +122,13 @@ static void test_axes_are_the_params(void **state) {
         check_names(json_object_get(json_object_get(dtype, "items"), "enum"), workload->dtypes,
                     count(workload->dtypes));
         check_names(json_object_get(dtype, "default"), workload->dtypes, 1);
-        free(key);
     }
 }
 
 static void test_techniques_are_the_tables(void **state) {
     const workload_t *workload;
     for (size_t i = 0; (workload = compiled_in(i)) != NULL; i++) {
-        char *key = mem_format("%s_techniques", workload->name);
+        AUTO_FREE char *key = mem_format("%s_techniques", workload->name);
         const json_t *techniques = at(state, "$defs", key, "properties", NULL);
         assert_int_equal(json_object_size(techniques), workload->n_techniques);
         for (size_t t = 0; t < workload->n_techniques; t++) {
@@ -145,7 +139,6 @@ static void test_techniques_are_the_tables(void **state) {
                         count(spec->choices));
             check_names(json_object_get(technique, "default"), spec->choices, 1);
         }
-        free(key);
     }
 }
 
@@ -157,10 +150,9 @@ static void test_engines_and_charts(void **state) {
     /* The other choice is an engine of the user's own, reference_NAME/worker.py. */
     const json_t *name = at(state, "properties", "name", "pattern", NULL);
     check_text(json_array_get(choices, 1), "pattern", json_string_value(name));
-    text_list_t charts = chart_families();
+    AUTO(text_list_free) text_list_t charts = chart_families();
     check_names(at(state, "properties", "charts", "items", "enum", NULL),
                 (const char *const *)charts.items, charts.n);
-    text_list_free(&charts);
 }
 
 static void test_measure_keys(void **state) {

@@ -113,7 +113,7 @@ static fixture_t *fixture_new(void) {
 
 /* 3 % is within any cell's threshold, but not of all cells at once. */
 static void test_common_shift_is_found(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     for (int sign = 0; sign < 2; sign++) {
         make(f, MOST, PASSES, 0.03, 0);
         slow_down(f, 0, MOST, sign == 0 ? 0.03 : 1 / 1.03 - 1);
@@ -124,12 +124,11 @@ static void test_common_shift_is_found(void **state) {
         assert_int_equal(f->group.n_cells, MOST);
         assert_true(f->group.n_moved > 20 && f->group.n_moved < 80);
     }
-    free(f);
 }
 
 /* A few cells, however slow, are no shift of all; nor are fewer than five known well enough. */
 static void test_few_cells_are_no_shift(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     make(f, MOST, PASSES, 0.01, 0);
     slow_down(f, 0, 15, 0.5);
     decide(f);
@@ -143,12 +142,11 @@ static void test_few_cells_are_no_shift(void **state) {
         assert_true(isnan(f->group.low) == (n < 5) && isnan(f->group.detectable_frac) == (n < 5));
         assert_int_equal(count(f, GATE_REGRESSED), n);
     }
-    free(f);
 }
 
 /* All cells of a pass together: many cells are not more evidence of what differs between passes. */
 static void test_shared_noise_of_passes_is_no_shift(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     make(f, MOST, PASSES, 0.001, 0);
     for (size_t p = 0; p < PASSES; p++)
         for (size_t c = 0; c < MOST; c++)
@@ -158,12 +156,11 @@ static void test_shared_noise_of_passes_is_no_shift(void **state) {
     f->sweep.paired = true;
     decide(f);
     assert_int_equal(f->group.verdict, GATE_UNDECIDED);
-    free(f);
 }
 
 /* Cells that differ from one another from run to run: what they share is not known better than that. */
 static void test_shift_must_exceed_what_cells_differ_by(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     make(f, 6, PASSES, 0.001, 0);
     static const double shifts[] = {-0.02, 0.0, 0.03, 0.04, 0.08, 0.15};
     for (size_t c = 0; c < 6; c++)
@@ -171,12 +168,11 @@ static void test_shift_must_exceed_what_cells_differ_by(void **state) {
     decide(f);
     assert_int_equal(f->group.verdict, GATE_UNDECIDED);
     assert_true(f->group.low < 1.01 && f->group.log_ratio > 0.02);
-    free(f);
 }
 
 /* The more cells are slower, the less may be false of what is called so, not the fewer are called so. */
 static void test_one_and_many_cells_are_found(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     static const size_t SLOWED[] = {1, 8, MOST};
     for (size_t i = 0; i < 3; i++) {
         make(f, MOST, PASSES, 0.01, 0);
@@ -185,22 +181,20 @@ static void test_one_and_many_cells_are_found(void **state) {
         assert_int_equal(count(f, GATE_REGRESSED), SLOWED[i]);
         assert_int_equal(count(f, GATE_UNCHANGED), MOST - SLOWED[i]);
     }
-    free(f);
 }
 
 /* Sixty that are slower by less than one alone would have to be: Holm's correction finds two. */
 static void test_many_help_one_another(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     make(f, MOST, PASSES, 0.035, 0);
     slow_down(f, 0, 60, 0.18);
     decide(f);
     assert_in_range(count(f, GATE_REGRESSED), 30, 60);
-    free(f);
 }
 
 /* Noisy cells of the sweep do not hide a quiet one. */
 static void test_noisy_neighbours_hide_nothing(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     make(f, MOST, PASSES, 0.15, 0);
     for (size_t c = 0; c < 40; c++)
         for (size_t k = 0; k < 2; k++)
@@ -210,14 +204,13 @@ static void test_noisy_neighbours_hide_nothing(void **state) {
     decide(f);
     assert_int_equal(f->cells[0].gate.verdict, GATE_REGRESSED);
     assert_int_equal(count(f, GATE_REGRESSED), 1);
-    free(f);
 }
 
 /* ---- what is not ------------------------------------------------------------------------------ */
 
 /* Processes 12 % apart in most cells: one cell may have all of a side in the slow state. */
 static void test_states_of_processes_are_no_change(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     static const struct {
         size_t with_states;
         gate_verdict_t verdict;
@@ -232,12 +225,11 @@ static void test_states_of_processes_are_no_change(void **state) {
         decide(f);
         assert_int_equal(f->cells[0].gate.verdict, ROWS[r].verdict);
     }
-    free(f);
 }
 
 /* What another start would show is not told by passes: 6 % may be that in others' code. */
 static void test_spread_between_runs(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     for (int i = 0; i < 4; i++) {
         make(f, 5, PASSES, 0.001, 0);
         slow_down(f, 0, 1, 0.07);
@@ -249,12 +241,11 @@ static void test_spread_between_runs(void **state) {
         if (i == 1)
             assert_true(isinf(f->cells[0].more_passes));
     }
-    free(f);
 }
 
 /* What all cells share differs between runs, too, in others' code by more. */
 static void test_shared_spread_between_runs(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     for (int i = 0; i < 3; i++) {
         make(f, MOST, PASSES, 0.002, 0);
         slow_down(f, 0, MOST, 0.03);
@@ -264,12 +255,11 @@ static void test_shared_spread_between_runs(void **state) {
         assert_true(f->group.low > 1.02);
         assert_int_equal(f->group.verdict, i == 1 ? GATE_UNDECIDED : GATE_REGRESSED);
     }
-    free(f);
 }
 
 /* One pass of six that is in another state leaves the centre where it is; the interval is around the mean. */
 static void test_interval_is_of_all_passes(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     make(f, 1, PASSES, 1e-9, 0);
     for (size_t p = 1; p < PASSES; p++)
         f->sides[0][1].units[p].log_value += 0.12;
@@ -282,22 +272,20 @@ static void test_interval_is_of_all_passes(void **state) {
     /* Passes share a third of their variance on either side. */
     const double per_pass = cell->variance / (2.0 / PASSES);
     assert_true(near(cell->run_variance, 2 * per_pass / 3 + pow(SWEEP_SPREAD_OURS.cell, 2), 1e-9));
-    free(f);
 }
 
 /* Cells of a group that all differ between the runs, either way, tell that these runs do. */
 static void test_spread_is_learned_from_the_sweep(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     make(f, MOST, PASSES, 0.002, 0.04);
     decide(f);
     assert_int_equal(count(f, GATE_REGRESSED), 0);
     assert_int_equal(count(f, GATE_IMPROVED), 0);
-    free(f);
 }
 
 /* A compiler that made one program of twice the time may do so again. */
 static void test_choices_of_a_compiler(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     for (int i = 0; i < 3; i++) {
         make(f, MOST, PASSES, 0.002, 0);
         slow_down(f, 0, 1, 0.2);
@@ -306,11 +294,10 @@ static void test_choices_of_a_compiler(void **state) {
         decide(f);
         assert_int_equal(f->cells[0].gate.verdict, i == 0 ? GATE_REGRESSED : GATE_UNDECIDED);
     }
-    free(f);
 }
 
 static void test_floors_are_thresholds(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     make(f, MOST, PASSES, 0.002, 0);
     slow_down(f, 0, MOST, 0.10);
     f->group.floor_frac = 0.12;
@@ -320,11 +307,10 @@ static void test_floors_are_thresholds(void **state) {
     assert_int_equal(f->group.verdict, GATE_UNCHANGED);
     assert_int_equal(count(f, GATE_REGRESSED), MOST - 50);
     assert_true(f->cells[0].gate.threshold_frac == 0.12 && f->group.threshold_frac == 0.12);
-    free(f);
 }
 
 static void test_nothing_from_few_passes(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     make(f, MOST, 4, 0.002, 0);
     slow_down(f, 0, MOST, 0.5);
     decide(f);
@@ -333,12 +319,11 @@ static void test_nothing_from_few_passes(void **state) {
     assert_int_equal(f->group.n_cells, 0);
     f->sweep.n_cells = 0;
     sweep_decide(&f->sweep);
-    free(f);
 }
 
 /* Two values: the interval covers the ratio of either; of a group it is one cell of many. */
 static void test_two_values(void **state) {
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     make(f, MOST, PASSES, 0.002, 0);
     f->sides[0][0].bimodal = (bimodal_t){true, 1, 1.7, 0.3};
     decide(f);
@@ -346,7 +331,6 @@ static void test_two_values(void **state) {
     assert_true(f->cells[0].gate.low < 0.65);
     assert_int_equal(f->group.n_cells, MOST);
     assert_int_equal(f->group.verdict, GATE_UNCHANGED);
-    free(f);
 }
 
 /* ---- more passes, and what can be found -------------------------------------------------------- */
@@ -354,7 +338,7 @@ static void test_two_values(void **state) {
 /* With as many more passes of the same kind, most of the cells are decided; with a third of them, few. */
 static void test_more_passes(void **state) {
     enum { TRIES = 200 };
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     size_t told = 0, decided = 0, too_early = 0;
     for (int i = 0; i < TRIES; i++) {
         make(f, 1, PASSES, 0.06, 0);
@@ -374,13 +358,12 @@ static void test_more_passes(void **state) {
     assert_true(told > TRIES / 4);
     assert_true((double)decided > 0.5 * (double)told);
     assert_true(too_early < decided);
-    free(f);
 }
 
 /* Nine in ten, of one cell and of all; half as much seldom. */
 static void test_detectable(void **state) {
     enum { TRIES = 100, CELLS = 20 };
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     size_t one = 0, all = 0, half = 0;
     make(f, CELLS, PASSES, 0.02, 0.002);
     decide(f);
@@ -402,7 +385,6 @@ static void test_detectable(void **state) {
     }
     assert_true(one >= 80 && all >= 80);
     assert_true(half <= 30);
-    free(f);
 }
 
 /* ---- how often it is wrong --------------------------------------------------------------------- */
@@ -410,7 +392,7 @@ static void test_detectable(void **state) {
 /* A thousand sweeps of which nothing changed: runs differ as ours do, passes by 0.5 to 6 % from cell to cell. */
 static void test_false_alarms_of_a_thousand_sweeps(void **state) {
     enum { SWEEPS = 1000, CELLS = 60, TENTH = 10 };
-    fixture_t *f = fixture_new();
+    AUTO_FREE fixture_t *f = fixture_new();
     size_t alarms = 0, undecided = 0, found = 0, found_all = 0;
     for (int i = 0; i < SWEEPS; i++) {
         make(f, CELLS, PASSES, 1, 0);
@@ -443,7 +425,6 @@ static void test_false_alarms_of_a_thousand_sweeps(void **state) {
     assert_true(alarms <= SWEEPS / 100);
     assert_true(undecided <= SWEEPS * CELLS / 3);
     assert_true(found >= 99 && found_all >= 99);
-    free(f);
 }
 
 #include "run_tests.h"

@@ -27,33 +27,30 @@ static void fill(table_t *table) {
 }
 
 static void test_terminal(void **state) {
-    table_t table;
+    AUTO(table_free) table_t table;
     fill(&table);
     assert_int_equal(table_rows(&table), 2);
     assert_text(table_text(&table, TABLE_TERMINAL), "Case      Time  Ratio\n"
                                                     "─────  ───────  ─────\n"
                                                     "eager  12.6 µs  3.4×\n"
                                                     "a|b       9 ns\n");
-    table_free(&table);
 }
 
 static void test_markdown(void **state) {
-    table_t table;
+    AUTO(table_free) table_t table;
     fill(&table);
     assert_text(table_text(&table, TABLE_MARKDOWN), "| Case  |    Time | Ratio |\n"
                                                     "| ----- | ------: | ----- |\n"
                                                     "| eager | 12.6 µs | 3.4×  |\n"
                                                     "| a\\|b  |    9 ns |       |\n");
-    table_free(&table);
 }
 
 static void test_no_rows(void **state) {
     static const char *const HEADINGS[] = {"a"};
-    table_t table;
+    AUTO(table_free) table_t table;
     table_init(&table, HEADINGS, 1);
     assert_int_equal(table_rows(&table), 0);
     assert_text(table_text(&table, TABLE_MARKDOWN), "| a   |\n| --- |\n");
-    table_free(&table);
 }
 
 static void test_markdown_escapes(void **state) {
@@ -69,9 +66,8 @@ static void test_markdown_escapes(void **state) {
         {"# title - 1", "\\# title - 1"},
     };
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        char *safe = markdown_text(CASES[i].text);
+        AUTO_FREE char *safe = markdown_text(CASES[i].text);
         assert_string_equal(safe, CASES[i].safe);
-        free(safe);
     }
 }
 
@@ -85,9 +81,8 @@ static void test_markdown_code(void **state) {
         {"a\nb", "`a b`"},
     };
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        char *safe = markdown_code(CASES[i].text);
+        AUTO_FREE char *safe = markdown_code(CASES[i].text);
         assert_string_equal(safe, CASES[i].safe);
-        free(safe);
     }
 }
 

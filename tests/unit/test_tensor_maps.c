@@ -17,9 +17,8 @@ static const char DESCRIPTION[] =
 
 static int read_description(void **state) {
     static description_t d;
-    json_t *json = json_loads(DESCRIPTION, 0, NULL);
+    json_auto_t *json = json_loads(DESCRIPTION, 0, NULL);
     assert_ok(description_parse("t.json", json, &d, &err));
-    json_decref(json);
     *state = &d;
     return 0;
 }
@@ -137,10 +136,9 @@ static void test_maps_that_are_refused(void **state) {
         tensor_map_size_t size;
         error_t err = ERROR_INIT;
         const status_t status = size_of(*state, &REFUSED[i].map, &size, &err);
-        char *expected = mem_format("TENSOR_MAPS[1] %s", REFUSED[i].message);
+        AUTO_FREE char *expected = mem_format("TENSOR_MAPS[1] %s", REFUSED[i].message);
         assert_string_equal(err.text, expected);
         assert_int_not_equal(status, STATUS_OK);
-        free(expected);
     }
 }
 

@@ -32,12 +32,10 @@ static void splitting(void **state) {
     } rows[] = {{"", 0, ""},         {"a", 1, "a"},       {"a,b", 2, "a|b"},    {",", 2, "|"},
                 {"a,,b", 3, "a||b"}, {"a,b,", 3, "a|b|"}, {"a b;c", 1, "a b;c"}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        text_list_t list = text_split(rows[i].text, ',');
+        AUTO(text_list_free) text_list_t list = text_split(rows[i].text, ',');
         assert_int_equal(list.n, rows[i].n);
-        char *joined = text_list_join(&list, "|");
+        AUTO_FREE char *joined = text_list_join(&list, "|");
         assert_string_equal(joined, rows[i].joined);
-        free(joined);
-        text_list_free(&list);
     }
 }
 
@@ -83,11 +81,9 @@ static void nearest_may_be_a_part(void **state) {
 
 static void hints(void **state) {
     static const char *const names[] = {"nvrtc", "nvcc"};
-    char *hint = text_hint("nvc", names, 2), *none = text_hint("clang", names, 2);
+    AUTO_FREE char *hint = text_hint("nvc", names, 2), *none = text_hint("clang", names, 2);
     assert_string_equal(hint, "; did you mean \"nvcc\"?");
     assert_string_equal(none, "");
-    free(hint);
-    free(none);
 }
 
 static void nearest_prefers_the_closer_and_then_the_first(void **state) {
@@ -265,17 +261,15 @@ static void zeroed_is_zero(void **state) {
 static void texts_are_copied(void **state) {
     assert_null(mem_text(NULL));
     char original[] = "kernel";
-    char *copy = mem_text(original), *part = mem_text_n(original, 3);
+    AUTO_FREE char *copy = mem_text(original), *part = mem_text_n(original, 3);
     original[0] = 'K';
     assert_string_equal(copy, "kernel");
     assert_string_equal(part, "ker");
-    free(copy);
-    free(part);
     assert_text(mem_format("%s/%d", "batch", 64), "batch/64");
 }
 
 static void arrays_grow_and_keep_their_content(void **state) {
-    int *items = NULL;
+    AUTO_FREE int *items = NULL;
     size_t capacity = 0, resizes = 0;
     for (size_t n = 0; n < 1000; n++) {
         size_t before = capacity;
@@ -289,7 +283,6 @@ static void arrays_grow_and_keep_their_content(void **state) {
     assert_true(resizes <= 10); /* doubling, not one by one */
     mem_grow(&items, 5000, &capacity, sizeof *items);
     assert_true(capacity > 5000);
-    free(items);
 }
 
 static void resize_overflow(void) {

@@ -8,9 +8,8 @@ enum { MOST_MHZ = 2000, LOCKED_MHZ = 900 };
 
 static case_result_t make_result(const char *device) {
     case_result_t result;
-    case_t spec = {.device = mem_text(device)};
+    AUTO(case_free) case_t spec = {.device = mem_text(device)};
     result_init(&result, &spec);
-    case_free(&spec);
     return result;
 }
 
@@ -25,7 +24,7 @@ static void add_rounds(case_result_t *result, const char *name, size_t n_rounds,
 }
 
 static void test_ranges_hold_every_reading(void **state) {
-    case_result_t result = make_result("cuda");
+    AUTO(result_free) case_result_t result = make_result("cuda");
     const nvml_reading_t readings[] = {
         {1700, 300, NAN, 0}, {1980, NAN, NAN, 0}, {NAN, 250, NAN, 0}, {1800, 310, NAN, 0}};
     for (size_t i = 0; i < COUNT_OF(readings); i++)
@@ -35,11 +34,10 @@ static void test_ranges_hold_every_reading(void **state) {
     assert_true(device->power_w[0] == 250 && device->power_w[1] == 310);
     assert_true(isnan(device->temperature_c[0]) && isnan(device->temperature_c[1]));
     assert_int_equal(device->throttle.n, 0);
-    result_free(&result);
 }
 
 static void test_reasons_are_named_once_and_forgotten(void **state) {
-    case_result_t result = make_result("cuda");
+    AUTO(result_free) case_result_t result = make_result("cuda");
     const nvml_reading_t reading = {1500, 700, 60, SW_POWER_CAP};
     clocks_note(&reading, &result.device);
     clocks_note(&reading, &result.device);
@@ -48,16 +46,14 @@ static void test_reasons_are_named_once_and_forgotten(void **state) {
     assert_int_equal(result.device.throttle.n, 0);
     assert_true(isnan(result.device.sm_mhz[0]) && isnan(result.device.power_w[1]) &&
                 isnan(result.device.temperature_c[0]));
-    result_free(&result);
 }
 
 static void test_nothing_is_read_without_nvml(void **state) {
-    case_result_t result = make_result("cuda");
+    AUTO(result_free) case_result_t result = make_result("cuda");
     nvml_reading_t reading = clocks_read(NULL, &result);
     assert_true(isnan(reading.sm_mhz) && reading.throttle == 0);
     assert_false(clocks_are_low(&reading, MOST_MHZ, false));
     assert_true(isnan(result.device.sm_mhz[0]));
-    result_free(&result);
 }
 
 static void test_what_is_low(void **state) {
@@ -87,6 +83,7 @@ static void test_what_is_low(void **state) {
 }
 
 static void test_low_rounds_stay_out_of_the_numbers(void **state) {
+    AUTO(result_free)
     case_result_t result = make_result("cuda"), throttled_rounds = make_result("cuda");
     add_rounds(&result, "total", 3, 1000);
     add_rounds(&throttled_rounds, "total", 2, 1500);
@@ -94,11 +91,10 @@ static void test_low_rounds_stay_out_of_the_numbers(void **state) {
     assert_int_equal(result.status, CASE_OK);
     assert_int_equal(result.phases[0].n_samples, 30);
     assert_int_equal(result.phases[0].n_throttled, 20);
-    result_free(&result);
-    result_free(&throttled_rounds);
 }
 
 static void test_the_power_limit_is_flagged(void **state) {
+    AUTO(result_free)
     case_result_t result = make_result("cuda"), throttled_rounds = make_result("cuda");
     add_rounds(&result, "total", 3, 1000);
     add_rounds(&throttled_rounds, "total", 0, 0);
@@ -109,8 +105,6 @@ static void test_the_power_limit_is_flagged(void **state) {
     assert_int_equal(result.flags.n, 1);
     assert_text(flag_text(&result.flags.items[0]),
                 "clock: at the board's power limit (SM 1755 to 1980 MHz)");
-    result_free(&result);
-    result_free(&throttled_rounds);
 }
 
 /* Of two phases the one with fewer samples decides. */
@@ -121,6 +115,7 @@ static void test_too_few_samples_at_full_clocks(void **state) {
     } CASES[] = {{0, "only 20 samples at full clocks (SM clock under 75 % of its full rate)"},
                  {SW_POWER_CAP, "only 20 samples at full clocks (sw_power_cap)"}};
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        AUTO(result_free)
         case_result_t result = make_result("cuda"), throttled_rounds = make_result("cuda");
         clocks_note(&(nvml_reading_t){1400, 700, 60, CASES[i].throttle}, &result.device);
         add_rounds(&result, "kernel", 4, 100);
@@ -134,13 +129,11 @@ static void test_too_few_samples_at_full_clocks(void **state) {
         assert_int_equal(result.phases[1].n_samples, 70);
         assert_int_equal(result.phases[1].n_rounds, 7);
         assert_true(result.phases[1].samples[20] == 1500);
-        result_free(&result);
-        result_free(&throttled_rounds);
     }
 }
 
 static void test_rounds_on_slow_cores(void **state) {
-    case_result_t result = make_result("cuda"), slow_rounds = make_result("cuda");
+    AUTO(result_free) case_result_t result = make_result("cuda"), slow_rounds = make_result("cuda");
     add_rounds(&result, "kernel", 4, 100);
     add_rounds(&result, "total", 3, 1000);
     add_rounds(&slow_rounds, "kernel", 2, 150);
@@ -151,8 +144,6 @@ static void test_rounds_on_slow_cores(void **state) {
     assert_int_equal(result.phases[0].n_slow_core, n);
     assert_int_equal(result.phases[1].n_rounds, 5); /* three alone are too few */
     assert_int_equal(result.phases[1].n_slow_core, 0);
-    result_free(&result);
-    result_free(&slow_rounds);
 }
 
 #include "run_tests.h"

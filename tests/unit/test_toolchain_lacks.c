@@ -14,12 +14,11 @@
 
 /* The reason begins with `reason`; NULL: nothing is missing. */
 static void check(const toolchain_t *tools, const char *log, const char *reason) {
-    char *lacks = toolchain_lacks(tools, log);
+    AUTO_FREE char *lacks = toolchain_lacks(tools, log);
     if (reason == NULL && lacks != NULL)
         fail_msg("\"%s\" for: %s", lacks, log);
     if (reason != NULL && (lacks == NULL || strstr(lacks, reason) != lacks))
         fail_msg("\"%s\" does not begin with \"%s\"", lacks != NULL ? lacks : "(null)", reason);
-    free(lacks);
 }
 
 static void test_no_headers(void **state) {
@@ -68,16 +67,14 @@ static void package_check(const char *manager, const char *command) {
     static const package_t package = {"g++", "gcc-c++", "gcc"};
     char *folder = temporary_folder(), *path = mem_text(getenv("PATH"));
     if (manager != NULL) {
-        char *program = fs_join(folder, manager);
+        AUTO_FREE char *program = fs_join(folder, manager);
         assert_ok(fs_write_atomic(program, "", 0, &err));
         assert_int_equal(chmod(program, 0755), 0);
-        free(program);
     }
     setenv("PATH", folder, 1);
-    char *found = package_install(&package);
+    AUTO_FREE char *found = package_install(&package);
     setenv("PATH", path, 1);
     assert_string_equal(found, command);
-    free(found);
     fs_remove_temporary(&folder);
     free(path);
 }

@@ -46,7 +46,6 @@ _Static_assert((int)CUPTI_KIND_CONCURRENT_KERNEL == (int)CUPTI_ACTIVITY_KIND_CON
 static int64_t now_ns = 1000000;
 
 static int64_t injected_now(void *context) {
-    (void)context;
     return now_ns;
 }
 
@@ -149,7 +148,7 @@ static void test_records(void **state) {
     const void *const records[] = {&launched, &in, &set, &call, unknown};
     for (size_t i = 0; i < COUNT_OF(records); i++)
         trace_cupti_record(&trace, &API, records[i]);
-    json_t *json = written(&trace);
+    json_auto_t *json = written(&trace);
 
     const json_t *event = expect(json, "kernel", "forward", 2, 1.5);
     assert_int_equal(number_in(event, "correlation"), 17);
@@ -166,7 +165,6 @@ static void test_records(void **state) {
     assert_int_equal(number_in(expect(json, "call", "cuLaunchKernel", 1.5, 0.4), "correlation"),
                      17);
     expect(json, "range", "sample", 0, 10);
-    json_decref(json);
 }
 
 /* A record without an end was never run, or CUPTI does not know when. */
@@ -175,9 +173,8 @@ static void test_work_without_a_time_is_left_out(void **state) {
     set_up(&trace, true);
     const cupti_kernel_t lost = kernel("lost", 0, 0, 7);
     trace_cupti_record(&trace, &API, &lost);
-    json_t *json = written(&trace);
+    json_auto_t *json = written(&trace);
     assert_null(find(json, "kernel", "lost"));
-    json_decref(json);
 }
 
 static void test_what_is_outside_of_ranges_is_left_out(void **state) {
@@ -189,11 +186,10 @@ static void test_what_is_outside_of_ranges_is_left_out(void **state) {
     trace_cupti_record(&trace, &API, &after);
     trace_cupti_record(&trace, &API, &before);
     trace_cupti_record(&trace, &API, &within);
-    json_t *json = written(&trace);
+    json_auto_t *json = written(&trace);
     assert_null(find(json, "kernel", "before"));
     assert_null(find(json, "kernel", "after"));
     assert_non_null(find(json, "kernel", "within"));
-    json_decref(json);
 }
 
 /* Slices of one row must not overlap: no viewer can show them. */
@@ -208,18 +204,17 @@ static void test_overlapping_kernels_get_rows_of_their_own(void **state) {
     };
     for (size_t i = 0; i < 4; i++)
         trace_cupti_record(&trace, &API, &kernels[i]);
-    json_t *json = written(&trace);
+    json_auto_t *json = written(&trace);
     const json_int_t first = tid(find(json, "kernel", "first"));
     assert_int_not_equal(tid(find(json, "kernel", "overlaps")), first);
     assert_int_equal(tid(find(json, "kernel", "follows")), first);
     assert_int_not_equal(tid(find(json, "kernel", "elsewhere")), first);
     assert_int_not_equal(tid(find(json, "kernel", "elsewhere")),
                          tid(find(json, "kernel", "overlaps")));
-    json_decref(json);
 }
 
 static void tell_phases(trace_t *trace) {
-    recorder_t recorder = {.watch = &trace->watch};
+    AUTO(recorder_free) recorder_t recorder = {.watch = &trace->watch};
     const unsigned total = recorder_phase(&recorder, "total", CLOCK_HOST);
     const unsigned inner = recorder_phase(&recorder, "h2d", CLOCK_HOST);
     const unsigned device = recorder_phase(&recorder, "kernel", CLOCK_DEVICE);
@@ -228,14 +223,13 @@ static void tell_phases(trace_t *trace) {
     recorder_add_between(&recorder, total, 2000, 1001000, 1003000);
     recorder_add(&recorder, total, 5);
     assert_int_equal(recorder.phases[total].n, 2);
-    recorder_free(&recorder);
 }
 
 static void test_phases(void **state) {
     trace_t trace;
     set_up(&trace, true);
     tell_phases(&trace);
-    json_t *json = written(&trace);
+    json_auto_t *json = written(&trace);
     const json_t *total = expect(json, "phase", "total", 1, 2);
     const json_t *inner = expect(json, "phase", "h2d", 1, 1);
     assert_int_equal(tid(total), tid(inner));
@@ -250,18 +244,16 @@ static void test_phases(void **state) {
         at_inner = event == inner ? i : at_inner;
     }
     assert_true(at_total < at_inner);
-    json_decref(json);
 }
 
 static void test_without_cupti_events_stand_in(void **state) {
     trace_t trace;
     set_up(&trace, false);
     tell_phases(&trace);
-    json_t *json = written(&trace);
+    json_auto_t *json = written(&trace);
     expect(json, "device", "kernel", 2.6, 0.4);
     assert_string_equal(
         json_string_value(json_object_get(json_object_get(json, "otherData"), "source")), "a test");
-    json_decref(json);
 }
 
 static void test_start_forgets(void **state) {
@@ -271,10 +263,9 @@ static void test_start_forgets(void **state) {
     trace_cupti_record(&trace, &API, &old);
     trace_start(&trace, "again");
     nvtx_push("sample");
-    json_t *json = written(&trace);
+    json_auto_t *json = written(&trace);
     assert_null(find(json, "kernel", "old"));
     assert_non_null(find(json, "range", "sample"));
-    json_decref(json);
 }
 
 #include "run_tests.h"

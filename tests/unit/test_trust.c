@@ -7,11 +7,10 @@
 #include "model/result_json.h"
 
 static case_result_t make(double usual_ns, double fresh_ns) {
-    case_t spec = made_case("null", "mine", "cpu", "steady");
+    AUTO(case_free) case_t spec = made_case("null", "mine", "cpu", "steady");
     spec.id = mem_text("null/mine-cpu/steady");
     case_result_t result;
     result_init(&result, &spec);
-    case_free(&spec);
     result.pass = 1;
     phase_t *phase = result_add_phase(&result, "total", CLOCK_HOST);
     for (int r = 0; r < 5; r++) {
@@ -23,11 +22,10 @@ static case_result_t make(double usual_ns, double fresh_ns) {
 }
 
 static void fresh_samples_are_no_part_of_any_figure(void **state) {
-    case_result_t result = make(1000, 5000);
+    AUTO(result_free) case_result_t result = make(1000, 5000);
     assert_int_equal(result.phases[0].n_samples, 10);
     assert_true(result.phases[0].summary.max == 1000);
     assert_int_equal(result.phases[0].n_fresh, 5);
-    result_free(&result);
 }
 
 static void slower_on_new_inputs_is_implausible(void **state) {
@@ -39,27 +37,24 @@ static void slower_on_new_inputs_is_implausible(void **state) {
                  {1e6, 2.29e6, CASE_OK},
                  {1e6, 2.31e6, CASE_IMPLAUSIBLE}};
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        case_result_t result = make(CASES[i].usual_ns, CASES[i].fresh_ns);
+        AUTO(result_free) case_result_t result = make(CASES[i].usual_ns, CASES[i].fresh_ns);
         implausible_find(&result);
         assert_int_equal(result.status, CASES[i].status);
         assert_int_equal(result.flags.n, CASES[i].status == CASE_OK ? 0 : 1);
-        result_free(&result);
     }
-    case_result_t sealed = make(1000, 53000);
+    AUTO(result_free) case_result_t sealed = make(1000, 53000);
     implausible_find(&sealed);
     assert_int_equal(sealed.status, CASE_OK); /* a script may be that much slower */
     set_text(&sealed.spec.engine, "cpu");
     implausible_find(&sealed);
     assert_int_equal(sealed.status, CASE_IMPLAUSIBLE);
-    result_free(&sealed);
-    case_result_t part = make(1000, 1e6);
+    AUTO(result_free) case_result_t part = make(1000, 1e6);
     set_text(&part.phases[0].name, "malloc");
     implausible_find(&part);
     assert_int_equal(part.status, CASE_OK);
     part.phases[0].clock = CLOCK_DEVICE;
     implausible_find(&part);
     assert_int_equal(part.status, CASE_IMPLAUSIBLE);
-    result_free(&part);
     case_result_t few = make(1000, 1e6); /* a busy machine may have interrupted all of so few */
     few.phases[0].n_fresh = 3;
     implausible_find(&few);
@@ -77,7 +72,7 @@ static void an_eighth_of_fresh_samples_must_be_quick(void **state) {
     } CASES[] = {{0, 0, false}, {3, 0, true},  {4, 0, true},  {8, 0, true},  {8, 1, false},
                  {9, 1, true},  {9, 2, false}, {32, 3, true}, {32, 4, false}};
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        case_result_t result = make(1000, 1e6);
+        AUTO(result_free) case_result_t result = make(1000, 1e6);
         result.phases[0].n_fresh = 0;
         for (size_t k = 0; k < CASES[i].fresh; k++) /* the quick ones are the last */
             phase_add_fresh(&result.phases[0],
@@ -87,7 +82,6 @@ static void an_eighth_of_fresh_samples_must_be_quick(void **state) {
         implausible_find(&result);
         assert_int_equal(result.status,
                          CASES[i].doubted && CASES[i].fresh >= 4 ? CASE_IMPLAUSIBLE : CASE_OK);
-        result_free(&result);
     }
 }
 
@@ -104,7 +98,7 @@ static void what_waited_for_cores_is_no_evidence(void **state) {
                  {5, 1e6, CASE_OK, TRUST_SELF_REPORTED},
                  {5, 0.9e6, CASE_IMPLAUSIBLE, TRUST_AUDITED}};
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        case_result_t result = make(1000, 1e6);
+        AUTO(result_free) case_result_t result = make(1000, 1e6);
         result.trust = TRUST_AUDITED;
         for (size_t k = 0; k < CASES[i].waited; k++)
             result.phases[0].fresh[k].waited_ns = CASES[i].waited_ns;
@@ -113,7 +107,6 @@ static void what_waited_for_cores_is_no_evidence(void **state) {
         assert_int_equal(result.status, CASES[i].status);
         assert_int_equal(result.trust, CASES[i].trust);
         assert_int_equal(result.flags.n, 1);
-        result_free(&result);
     }
     case_result_t graph = make(1000, 1e6); /* nothing that the host does slows these */
     set_text(&graph.phases[0].name, "kernel_graph");
@@ -130,14 +123,13 @@ static void add_phase(case_result_t *result, const char *name, double ns) {
 }
 
 static void audits_are_of_the_whole(void **state) {
-    case_result_t result = make(1000, 1000);
+    AUTO(result_free) case_result_t result = make(1000, 1000);
     static const char *const NAMES_BY_RANK[] = {"total", "batch", "train", "host_to_host"};
     for (size_t i = 0; i < 4; i++) {
         if (i > 0)
             add_phase(&result, NAMES_BY_RANK[i], 500);
         assert_string_equal(trust_audited_phase(&result)->name, NAMES_BY_RANK[i]);
     }
-    result_free(&result);
 }
 
 static void steps_may_not_claim_less_than_their_training(void **state) {
@@ -149,19 +141,18 @@ static void steps_may_not_claim_less_than_their_training(void **state) {
                  {"mnist_train", 600, 1e5},
                  {"mlp_train", 5, 1e5}}; /* compared by its training */
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        case_result_t result = make(1e6, 1e6);
+        AUTO(result_free) case_result_t result = make(1e6, 1e6);
         set_text(&result.spec.workload, CASES[i].workload);
         add_integer(&result.spec, "steps", 5000);
         add_phase(&result, "train", 1e5);
         add_phase(&result, "step", CASES[i].step_ns);
         assert_true(trust_claimed_ns(&result, result_phase(&result, "train")) ==
                     CASES[i].claimed_ns);
-        result_free(&result);
     }
 }
 
 static void few_quick_samples_acquit_nobody(void **state) {
-    case_result_t result = make(1000, 1e6);
+    AUTO(result_free) case_result_t result = make(1000, 1e6);
     result.trust = TRUST_AUDITED;
     for (size_t k = 0; k < 5; k++)
         result.phases[0].fresh[k].waited_ns = 1e6;
@@ -172,12 +163,11 @@ static void few_quick_samples_acquit_nobody(void **state) {
     implausible_find(&result);
     assert_int_equal(result.status, CASE_OK);
     assert_int_equal(result.trust, TRUST_SELF_REPORTED);
-    result_free(&result);
 }
 
 static void nothing_excuses_our_own_kernels(void **state) {
     for (int of_device = 0; of_device < 2; of_device++) {
-        case_result_t result = make(1000, 1e6);
+        AUTO(result_free) case_result_t result = make(1000, 1e6);
         set_text(&result.spec.engine, "cuda");
         set_text(&result.phases[0].name, of_device ? "kernel" : "total");
         result.phases[0].clock = of_device ? CLOCK_DEVICE : CLOCK_HOST;
@@ -188,12 +178,11 @@ static void nothing_excuses_our_own_kernels(void **state) {
         assert_int_equal(result.status, of_device ? CASE_IMPLAUSIBLE : CASE_OK);
         assert_int_equal(result.trust, TRUST_SEALED);
         assert_int_equal(result.flags.n, 1);
-        result_free(&result);
     }
 }
 
 static void all_passes_judge_what_waited_in_one(void **state) {
-    case_result_t busy = make(1000, 1e6), quiet = make(1000, 1000);
+    AUTO(result_free) case_result_t busy = make(1000, 1e6), quiet = make(1000, 1000);
     for (size_t k = 0; k < 5; k++)
         busy.phases[0].fresh[k].waited_ns = 1e6;
     result_add_claim(&busy, 1);
@@ -204,8 +193,6 @@ static void all_passes_judge_what_waited_in_one(void **state) {
     implausible_find(&busy);
     assert_int_equal(busy.trust, TRUST_AUDITED);
     assert_int_equal(busy.flags.n, 0);
-    result_free(&busy);
-    result_free(&quiet);
 }
 
 static void launches_on_changing_inputs_are_held_to_less(void **state) {
@@ -218,27 +205,25 @@ static void launches_on_changing_inputs_are_held_to_less(void **state) {
                  {"mapped", 11400, CASE_OK},
                  {"mapped", 11600, CASE_IMPLAUSIBLE}};
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        case_result_t result = make(1000, CASES[i].fresh_ns);
+        AUTO(result_free) case_result_t result = make(1000, CASES[i].fresh_ns);
         set_text(&result.phases[0].name, "kernel_graph");
         result.phases[0].clock = CLOCK_DEVICE;
         case_add_technique(&result.spec, "copy", CASES[i].copy);
         implausible_find(&result);
         assert_int_equal(result.status, CASES[i].status);
-        result_free(&result);
     }
 }
 
 static void over_its_limit_is_implausible(void **state) {
-    case_result_t result = make(1000, 1000);
+    AUTO(result_free) case_result_t result = make(1000, 1000);
     flag_list_add(&result.flags, FLAG_OVER_LIMIT, "dram", 1.8, NAN);
     implausible_find(&result);
     assert_int_equal(result.status, CASE_IMPLAUSIBLE);
     assert_string_equal(result.reason, "faster than the dram limit (180 % of it)");
-    result_free(&result);
 }
 
 static void the_median_of_the_passes_decides(void **state) {
-    case_result_t result = make(1000, 1000), more = make(1000, 1000);
+    AUTO(result_free) case_result_t result = make(1000, 1000), more = make(1000, 1000);
     result_add_claim(&more, 0.05); /* that was no run */
     assert_int_equal(more.trust, TRUST_SELF_REPORTED);
     more.claims.n = 0;
@@ -253,24 +238,21 @@ static void the_median_of_the_passes_decides(void **state) {
     assert_int_equal(result.trust, TRUST_AUDITED);
     result_add_claim(&result, NAN);
     assert_int_equal(result.trust, TRUST_SELF_REPORTED);
-    result_free(&result);
-    result_free(&more);
 }
 
 static void self_reported_is_never_the_fastest(void **state) {
-    case_result_t result = make(1000, 1000);
+    AUTO(result_free) case_result_t result = make(1000, 1000);
     for (trust_t trust = TRUST_UNKNOWN; trust <= TRUST_SELF_REPORTED; trust++) {
         result.trust = trust;
         assert_int_equal(can_be_fastest(&result), trust != TRUST_SELF_REPORTED);
     }
-    result_free(&result);
 }
 
 static void all_of_it_is_saved(void **state) {
     case_result_t result = make(1000, 5000), again;
     result_add_claim(&result, 1.02);
     result.phases[0].fresh[4].waited_ns = 250;
-    json_t *json = result_to_json(&result);
+    json_auto_t *json = result_to_json(&result);
     assert_ok(result_from_json(json, &again, &err));
     assert_int_equal(again.trust, TRUST_AUDITED);
     assert_memory_equal(&again.claims, &result.claims, sizeof again.claims);
@@ -280,7 +262,6 @@ static void all_of_it_is_saved(void **state) {
     result_free(&again);
     json_object_set_new(json, "trust", json_string("blind"));
     assert_fails_with(result_from_json(json, &again, &err), STATUS_USAGE, "\"trust\" is \"blind\"");
-    json_decref(json);
     result_free(&result);
 }
 

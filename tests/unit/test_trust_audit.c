@@ -24,7 +24,6 @@ static struct world {
 } world;
 
 static int64_t made_up_now(void *context) {
-    (void)context;
     return world.now_ns;
 }
 
@@ -34,23 +33,19 @@ bool contender_reopen(contender_t *c) {
     return c->active;
 }
 
-void contender_enter_core(contender_t *c) {
-    (void)c;
-}
+void contender_enter_core(contender_t *c) {}
 
 bool contender_leave_core(contender_t *c) {
-    (void)c;
     return true;
 }
 
 bool contender_may_ask(const contender_t *c, const char *key) {
-    (void)c;
     return world.knows_phases && strcmp(key, "phase") == 0;
 }
 
 bool contender_exchange(contender_t *c, json_t *request, json_t **answer) {
     const char *asked = json_string_value(json_object_get(request, "phase"));
-    char *phase = mem_text(asked != NULL ? asked : world.phase);
+    AUTO_FREE char *phase = mem_text(asked != NULL ? asked : world.phase);
     const double run_ns = asked != NULL ? CALLS * world.call_ns : world.run_ns;
     const int runs = (int)json_integer_value(json_object_get(request, "runs"));
     assert_string_equal(json_string_value(json_object_get(request, "op")), "audit");
@@ -69,18 +64,16 @@ bool contender_exchange(contender_t *c, json_t *request, json_t **answer) {
     *answer = phase == NULL ? json_pack("{s:s, s:s}", "status", "failed", "reason", "unknown op")
                             : json_pack("{s:s, s:s, s:i}", "status", "ok", "phase", phase, "calls",
                                         asked != NULL ? CALLS : 1);
-    free(phase);
     return true;
 }
 
 /* The trust in a script that claims so much for a run, if the world is as it is. */
 static trust_t trust_in(double claimed_ns) {
-    case_t spec = made_case("mlp_infer", "mine", "cpu", "plain");
+    AUTO(case_free) case_t spec = made_case("mlp_infer", "mine", "cpu", "plain");
     spec.id = mem_text("mlp_infer/mine-cpu/plain");
     const contender_settings_t settings = {0};
     contender_t contender = {.active = true, .settings = &settings};
     result_init(&contender.result, &spec);
-    case_free(&spec);
     phase_t *phase = result_add_phase(&contender.result, "host_to_host", CLOCK_HOST);
     phase_add_round(phase, (double[]){claimed_ns, claimed_ns, claimed_ns}, 3);
     clock_inject(made_up_now, NULL);

@@ -19,12 +19,11 @@ static int make_folders(void **state) {
 }
 
 static int remove_folders(void **state) {
-    folders_t *f = *state;
+    AUTO_FREE folders_t *f = *state;
     fs_remove_tree(f->expected, NULL);
     fs_remove_tree(f->found, NULL);
     free(f->expected);
     free(f->found);
-    free(f);
     return 0;
 }
 
@@ -41,13 +40,11 @@ static void write_vector(const char *folder, const char *name, const double *val
 
 /* Compare what is in f->found with the arrays `names` ("y", or "w,b") of f->expected. */
 static check_t verify(const folders_t *f, const char *names, double tolerance, char **reason) {
-    text_list_t list = text_split(names, ',');
-    reference_t reference;
+    AUTO(text_list_free) text_list_t list = text_split(names, ',');
+    AUTO(reference_free) reference_t reference;
     assert_ok(reference_load(f->expected, &list, &reference, &err));
-    text_list_free(&list);
     check_t check;
     verify_outputs(&reference, f->found, tolerance, &check, reason);
-    reference_free(&reference);
     assert_true(check.done || names[0] == '\0');
     assert_true(check.tolerance == tolerance);
     assert_int_equal(check.ok, *reason == NULL);
@@ -91,7 +88,7 @@ static void test_tolerance_edges(void **state) {
 static void test_worst_element(void **state) {
     const folders_t *f = *state;
     enum { N = 1000 };
-    double *y = mem_zeroed(N, sizeof *y);
+    AUTO_FREE double *y = mem_zeroed(N, sizeof *y);
     char *reason;
     for (int i = 0; i < N; i++)
         y[i] = i;
@@ -102,12 +99,11 @@ static void test_worst_element(void **state) {
     write_vector(f->found, "y", y, N);
     assert_false(verify(f, "y", 1e-6, &reason).ok);
     assert_says(reason, "worst at element 777: 677, expected 777");
-    free(y);
 }
 
 static void test_reference_of_zeros(void **state) {
     const folders_t *f = *state;
-    char *reason;
+    AUTO_FREE char *reason;
     write_vector(f->expected, "y", (double[]){0, 0}, 2);
     write_vector(f->found, "y", (double[]){0, 0}, 2);
     assert_true(verify(f, "y", 1e-5, &reason).ok);
@@ -115,7 +111,6 @@ static void test_reference_of_zeros(void **state) {
     assert_true(verify(f, "y", 1e-5, &reason).ok);
     write_vector(f->found, "y", (double[]){0, 1e-3}, 2);
     assert_false(verify(f, "y", 1e-5, &reason).ok);
-    free(reason);
 }
 
 /* 5 - 4.999 = 0.001: an error of 1e-6 is 1e-3 of the sum, and 2e-7 of what it was summed from. */
@@ -200,7 +195,7 @@ static void test_an_infinity_may_be_expected(void **state) {
 static void test_wrong_shape(void **state) {
     const folders_t *f = *state;
     const double y[] = {1, 2, 3, 4, 5, 6};
-    char *reason;
+    AUTO_FREE char *reason;
     write_array(f->expected, "y", y, (size_t[]){3, 2}, 2);
     write_array(f->found, "y", y, (size_t[]){6, 1}, 2);
     const check_t check = verify(f, "y", 1, &reason);
@@ -213,7 +208,6 @@ static void test_wrong_shape(void **state) {
     assert_says(reason, "y has shape (6,), expected (3, 2)");
     write_array(f->found, "y", y, (size_t[]){2, 2}, 2);
     assert_false(verify(f, "y", 1, &reason).ok);
-    free(reason);
 }
 
 static void test_missing_file(void **state) {
@@ -265,12 +259,11 @@ static void test_nothing_to_compare(void **state) {
 
 static void test_reference_that_is_not_there(void **state) {
     const folders_t *f = *state;
-    text_list_t names = text_split("y,z", ',');
+    AUTO(text_list_free) text_list_t names = text_split("y,z", ',');
     write_vector(f->expected, "y", (double[]){1}, 1);
     reference_t reference;
     assert_fails_with(reference_load(f->expected, &names, &reference, &err), STATUS_USAGE, "z.npy");
     assert_int_equal(reference.names.n, 0);
-    text_list_free(&names);
 }
 
 static void assert_mean(const reference_t *reference, const npy_t *a, const npy_t *b,
@@ -288,15 +281,15 @@ static void assert_mean(const reference_t *reference, const npy_t *a, const npy_
 static void test_means(void **state) {
     const folders_t *f = *state;
     enum { N = NPY_BLOCK + 5 };
-    double *y = mem_zeroed(N, sizeof *y);
+    AUTO_FREE double *y = mem_zeroed(N, sizeof *y);
     y[0] = 3;
     y[NPY_BLOCK + 4] = 4;
     y[7] = INFINITY;
     write_vector(f->expected, "y", y, N);
     y[NPY_BLOCK + 4] = 5;
     write_vector(f->expected, "y.initial", y, N);
-    text_list_t names = text_split("y", ',');
-    reference_t reference;
+    AUTO(text_list_free) text_list_t names = text_split("y", ',');
+    AUTO(reference_free) reference_t reference;
     assert_ok(reference_load(f->expected, &names, &reference, &err));
     const npy_t *expected = &reference.arrays[0], *initial = &reference.initial[0];
     assert_mean(&reference, expected, expected, 0);
@@ -305,9 +298,6 @@ static void test_means(void **state) {
     assert_mean(&reference, initial, expected, 0.1);
     reference.arrays[0].values[7] = 0;
     assert_mean(&reference, NULL, NULL, 1);
-    reference_free(&reference);
-    text_list_free(&names);
-    free(y);
 }
 
 /* ‖out − ref‖ / ‖ref − before‖: what leaves an array as it was is off by all of it. */
@@ -348,10 +338,9 @@ static void test_changes(void **state) {
 
 /* Of two runs, in `found` and `expected`. The caller frees it; NULL: they are the same. */
 static char *difference_of(const folders_t *f) {
-    text_list_t names = text_split("y", ',');
+    AUTO(text_list_free) text_list_t names = text_split("y", ',');
     char *difference;
     assert_ok(verify_same_bits(&names, f->found, f->expected, &difference, &err));
-    text_list_free(&names);
     return difference;
 }
 
@@ -359,27 +348,25 @@ static char *difference_of(const folders_t *f) {
 static void test_the_first_other_bit_of_two_runs(void **state) {
     const folders_t *f = *state;
     enum { N = 1000003 };
-    double *y = mem_zeroed(N, sizeof *y);
+    AUTO_FREE double *y = mem_zeroed(N, sizeof *y);
     write_vector(f->found, "y", y, N);
     write_vector(f->expected, "y", y, N);
     assert_null(difference_of(f));
     for (size_t at = N - 1; at > 100000; at -= 99999) {
         y[at] = -0.0;
         write_vector(f->expected, "y", y, N);
-        char *expected = mem_format("y, element %zu: 0 and -0", at), *found = difference_of(f);
+        AUTO_FREE char *expected = mem_format("y, element %zu: 0 and -0", at),
+                       *found = difference_of(f);
         assert_string_equal(found, expected);
-        free(found);
-        free(expected);
     }
     write_vector(f->expected, "y", y, N - 1);
     assert_says(difference_of(f), "the shape of y");
-    free(y);
 }
 
 /* What is compared is what the bits mean. */
 static void test_types_of_two_runs(void **state) {
     const folders_t *f = *state;
-    char *found = fs_join(f->found, "y.npy"), *expected = fs_join(f->expected, "y.npy");
+    AUTO_FREE char *found = fs_join(f->found, "y.npy"), *expected = fs_join(f->expected, "y.npy");
     error_t err = ERROR_INIT;
     const size_t n = 2;
     npy_write_f32(found, (float[]){1, 2}, &n, 1, &err);
@@ -388,7 +375,7 @@ static void test_types_of_two_runs(void **state) {
     npy_write_f64(expected, (double[]){1, 2.5}, &n, 1, &err);
     assert_says(difference_of(f), "y, element 1: 2 and 2.5");
     const size_t many = 2 * NPY_BLOCK;
-    char *bools = mem_zeroed(many, 1);
+    AUTO_FREE char *bools = mem_zeroed(many, 1);
     bools[1] = 2;
     npy_write(found, "b1", bools, &many, 1, &err);
     bools[1] = 1;
@@ -397,10 +384,7 @@ static void test_types_of_two_runs(void **state) {
     bools[1] = 0;
     npy_write(expected, "b1", bools, &many, 1, &err);
     assert_says(difference_of(f), "y, element 1: 1 and 0");
-    free(bools);
     assert_int_equal(err.status, STATUS_OK);
-    free(found);
-    free(expected);
 }
 
 /* ---- Errors of single rows and columns that disappear in a whole array. */
@@ -418,10 +402,9 @@ static matrix_t make_matrix(size_t n_rows, size_t n_columns) {
 }
 
 static void write_matrix(const char *folder, const matrix_t *matrix) {
-    char *path = fs_join(folder, "y.npy");
+    AUTO_FREE char *path = fs_join(folder, "y.npy");
     const unsigned n_dimensions = matrix->shape[1] == 0 ? 1 : 2;
     assert_ok(npy_write_f32(path, matrix->values, matrix->shape, n_dimensions, &err));
-    free(path);
 }
 
 /* The output of a contender that does `spoil` to what is expected. `says`: NULL if it is right. */
@@ -531,9 +514,7 @@ static void test_large_row(void **state) {
     assert_true(fabs(check.row_rel_l2 * 1024 - 1) < 1e-3);
 }
 
-static void leave_as_is(const matrix_t *m) {
-    (void)m;
-}
+static void leave_as_is(const matrix_t *m) {}
 
 static void test_exact(void **state) {
     const matrix_t y = make_matrix(5, 7);

@@ -40,24 +40,22 @@ static int set_up(void **state) {
     b->settings = (contender_settings_t){
         .measure = MEASURE_DEFAULTS, .timeout_s = 60, .max_sm_mhz = NAN, .guard = &b->guard};
     b->settings.measure.min_rounds = LEAST_ROUNDS;
-    case_t spec = made_case("null", "steady", "cpu", "v");
+    AUTO(case_free) case_t spec = made_case("null", "steady", "cpu", "v");
     spec.id = mem_text("A");
     contender_init(&b->contender, &spec, &b->worker, NULL, &b->settings);
-    case_free(&spec);
     contender_open(&b->contender);
     assert_true(b->contender.active);
     return 0;
 }
 
 static int tear_down(void **state) {
-    bench_t *b = *state;
+    AUTO_FREE bench_t *b = *state;
     contender_free(&b->contender);
     worker_link_free(&b->worker);
     bindings_free(&b->guard.own);
     text_list_free(&b->spared);
     fs_remove_tree(b->folder, NULL);
     free(b->folder);
-    free(b);
     return 0;
 }
 

@@ -19,27 +19,23 @@ static wall_folders_t two_folders(void) {
 static char *command(walls_kind_t kind) {
     wall_folders_t folders = two_folders();
     const walls_t walls = {.kind = kind};
-    text_list_t argv = {0};
+    AUTO(text_list_free) text_list_t argv = {0};
     walls_argv(&walls, &folders, &argv);
     char *text = text_list_join(&argv, " ");
-    text_list_free(&argv);
     text_list_free(&folders.hidden);
     text_list_free(&folders.open);
     return text;
 }
 
 static void each_kind_hides_before_it_opens(void **state) {
-    char *wrapped = command(WALLS_BUBBLEWRAP), *own = command(WALLS_NAMESPACES),
-         *none = command(WALLS_NONE);
+    AUTO_FREE char *wrapped = command(WALLS_BUBBLEWRAP), *own = command(WALLS_NAMESPACES),
+                   *none = command(WALLS_NONE);
     assert_true(text_starts(wrapped, "bwrap --die-with-parent --unshare-pid --unshare-ipc"));
     assert_non_null(strstr(wrapped, " --cap-drop ALL --ro-bind / / --dev /dev --proc /proc "));
     assert_true(
         text_ends(wrapped, " --tmpfs /run/hidden --bind /run/hidden/open /run/hidden/open --"));
     assert_true(text_ends(own, " wall --hide /run/hidden --open /run/hidden/open --"));
     assert_string_equal(none, "");
-    free(wrapped);
-    free(own);
-    free(none);
 }
 
 /* Processes of these names, each the child of the one before; the last tells its number. */

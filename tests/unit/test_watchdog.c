@@ -51,13 +51,12 @@ static int set_up(void **state) {
 }
 
 static int tear_down(void **state) {
-    place_t *place = *state;
+    AUTO_FREE place_t *place = *state;
     assert_true(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD); /* nobody is left */
     fs_remove_tree(place->folder, NULL);
     free(place->folder);
     free(place->file);
     free(place->go);
-    free(place);
     return 0;
 }
 

@@ -80,7 +80,7 @@ static const fate_t FATES[] = {
 };
 
 static void check_fate(const fate_t *fate) {
-    worker_link_t link = start_link(fate->behaviour);
+    AUTO(worker_link_free) worker_link_t link = start_link(fate->behaviour);
     error_t err = ERROR_INIT;
     json_t *answer;
     pid_t pid = link.child.pid;
@@ -102,7 +102,6 @@ static void check_fate(const fate_t *fate) {
         assert_null(link.hello);
         assert_int_equal(kill(pid, 0), -1); /* killed and reaped */
     }
-    worker_link_free(&link);
 }
 
 static void test_fates(void **state) {
@@ -111,12 +110,10 @@ static void test_fates(void **state) {
 }
 
 static void check_failure(const char *behaviour, const char *expected) {
-    worker_link_t link = start_link(behaviour);
-    json_t *answer;
+    AUTO(worker_link_free) worker_link_t link = start_link(behaviour);
+    json_auto_t *answer;
     assert_ok(worker_link_ask(&link, sample_request(), PATIENCE_S, &answer, &err));
     assert_text(worker_failure(&link, answer), expected);
-    json_decref(answer);
-    worker_link_free(&link);
 }
 
 /* What was printed before the request, or is in the reason, is not quoted. */
@@ -129,7 +126,7 @@ static void test_stderr_of_an_answer(void **state) {
 
 /* A new process takes over, and its generation tells that open cases are gone. */
 static void test_restart(void **state) {
-    worker_link_t link = start_link("crash");
+    AUTO(worker_link_free) worker_link_t link = start_link("crash");
     error_t err = ERROR_INIT;
     json_t *answer;
     assert_int_equal(link.generation, 1);
@@ -145,7 +142,6 @@ static void test_restart(void **state) {
     assert_null(link.cannot);
     assert_int_equal(worker_link_start(&link, PATIENCE_S, &err), STATUS_OK); /* it runs already */
     assert_int_equal(link.generation, 2);
-    worker_link_free(&link);
 }
 
 /* A second passes from one reading to the next, and none while an answer is awaited. */
@@ -156,7 +152,7 @@ static int64_t running_unless_asked(void *link) {
 
 /* However it ends when it is asked to, a new one can be had. */
 static void check_leave(const char *behaviour, bool hasty) {
-    worker_link_t link = start_link(behaviour);
+    AUTO(worker_link_free) worker_link_t link = start_link(behaviour);
     clock_inject(hasty ? running_unless_asked : NULL, &link);
     worker_link_stop(&link);
     clock_inject(NULL, NULL);
@@ -164,7 +160,6 @@ static void check_leave(const char *behaviour, bool hasty) {
     assert_null(link.hello);
     assert_ok(worker_link_start(&link, PATIENCE_S, &err));
     assert_int_equal(link.generation, 2);
-    worker_link_free(&link);
 }
 
 static void test_leave(void **state) {
@@ -205,17 +200,16 @@ static void test_workers_that_cannot_be_had(void **state) {
 /* Before its first hello `kills` processes are killed from outside. */
 static worker_link_t make_killed(unsigned kills, char **folder) {
     assert_ok(fs_temporary_folder(folder, &err));
-    char *path = fs_join(*folder, "kills");
+    AUTO_FREE char *path = fs_join(*folder, "kills");
     assert_ok(fs_write_atomic(path, "x\nx\nx\n", 2 * kills, &err));
     worker_link_t link = make_link(path);
-    free(path);
     return link;
 }
 
 static void test_killed_at_its_first_start(void **state) {
     char *folder;
     error_t err = ERROR_INIT;
-    worker_link_t link = make_killed(1, &folder);
+    AUTO(worker_link_free) worker_link_t link = make_killed(1, &folder);
     assert_int_equal(worker_link_start(&link, PATIENCE_S, &err), STATUS_OK);
     assert_int_equal(link.generation, 2);
     assert_null(link.cannot);
@@ -227,50 +221,43 @@ static void test_killed_at_its_first_start(void **state) {
     assert_string_equal(err.text, "worker fake died (signal 9 (Killed))");
     assert_string_equal(link.cannot, err.text);
     assert_false(link.declined);
-    worker_link_free(&link);
     fs_remove_temporary(&folder);
 }
 
 static void test_no_such_program(void **state) {
     text_list_t argv = {0};
     text_list_add(&argv, "no/such/python");
-    worker_link_t link;
+    AUTO(worker_link_free) worker_link_t link;
     worker_link_init(&link, "fake", argv);
     assert_fails_with(worker_link_start(&link, PATIENCE_S, &err), STATUS_FAILED, "no/such/python");
     assert_non_null(link.cannot);
-    worker_link_free(&link);
 }
 
 /* More than the pipe holds, to a worker that does not read. */
 static void test_deaf_worker(void **state) {
-    worker_link_t link = start_link("deaf");
+    AUTO(worker_link_free) worker_link_t link = start_link("deaf");
     json_t *answer;
-    char *much = mem_zeroed(1 << 20, 1);
+    AUTO_FREE char *much = mem_zeroed(1 << 20, 1);
     memset(much, 'x', (1 << 20) - 1);
     json_t *request = json_pack("{s:s, s:s}", "op", "sample", "id", much);
     assert_fails_with(worker_link_ask(&link, request, HASTE_S, &answer, &err), STATUS_FAILED,
                       "does not read its requests");
-    free(much);
-    worker_link_free(&link);
 }
 
 /* Requests larger than a pipe arrive whole. */
 static void test_long_request(void **state) {
-    worker_link_t link = start_link("good");
-    json_t *answer;
-    char *much = mem_zeroed(1 << 20, 1);
+    AUTO(worker_link_free) worker_link_t link = start_link("good");
+    json_auto_t *answer;
+    AUTO_FREE char *much = mem_zeroed(1 << 20, 1);
     memset(much, 'x', (1 << 20) - 1);
     json_t *request = json_pack("{s:s, s:s}", "op", "open", "note", much);
     assert_ok(worker_link_ask(&link, request, PATIENCE_S, &answer, &err));
     assert_true(json_integer_value(json_object_get(answer, "size")) > 1 << 20);
-    json_decref(answer);
-    free(much);
-    worker_link_free(&link);
 }
 
 /* Only the end of what it prints is kept: the message must not be 1.5 MB. */
 static void test_message_is_short(void **state) {
-    worker_link_t link = start_link("chatty_exit");
+    AUTO(worker_link_free) worker_link_t link = start_link("chatty_exit");
     error_t err = ERROR_INIT;
     json_t *answer;
     assert_int_equal(worker_link_ask(&link, sample_request(), PATIENCE_S, &answer, &err),
@@ -278,7 +265,6 @@ static void test_message_is_short(void **state) {
     assert_true(strlen(err.text) < 1000);
     assert_non_null(strstr(err.text, "line 39999"));
     assert_null(strstr(err.text, "line 39900 "));
-    worker_link_free(&link);
 }
 
 #include "run_tests.h"

@@ -18,11 +18,10 @@ static case_t mlp_case(int64_t batch, const char *dtype, const int64_t *sizes, s
     case_t spec = {.engine = mem_text("cpu"), .variant = mem_text("omp"), .dtype = mem_text(dtype)};
     case_add_param(&spec, "batch", &(value_t){.kind = VALUE_INT, .integer = batch});
     if (n_sizes > 0) {
-        value_t layers = {.kind = VALUE_INTS, .n_ints = n_sizes};
+        AUTO(value_free) value_t layers = {.kind = VALUE_INTS, .n_ints = n_sizes};
         layers.ints = mem_zeroed(n_sizes, sizeof *layers.ints);
         memcpy(layers.ints, sizes, n_sizes * sizeof *layers.ints);
         case_add_param(&spec, "layers", &layers);
-        value_free(&layers);
     }
     workload_complete(mlp_infer(), &spec);
     return spec;
@@ -36,7 +35,7 @@ static void test_table(void **state) {
         assert_true(text_is_name(workload->name));
         assert_true(strlen(workload->summary) > 0);
         assert_non_null(workload->dtypes[0]);
-        case_t defaults = workload_defaults(workload);
+        AUTO(case_free) case_t defaults = workload_defaults(workload);
         assert_int_equal(defaults.n_params, workload->n_params);
         for (size_t p = 0; p < workload->n_params; p++) {
             const param_spec_t *param = &workload->params[p];
@@ -50,36 +49,33 @@ static void test_table(void **state) {
         }
         assert_true(workload->tolerance(&defaults) > 0);
         assert_true(workload->cost(&defaults).bytes >= 0);
-        case_free(&defaults);
     }
     assert_null(workload_find("resnet"));
 }
 
 /* 4-5-1: 25 + 6 weights; 2·(20 + 5) + 6 operations a sample. */
 static void test_cost_of_the_study(void **state) {
-    case_t spec = mlp_case(1 << 22, "f32", NULL, 0);
+    AUTO(case_free) case_t spec = mlp_case(1 << 22, "f32", NULL, 0);
     workload_cost_t cost = mlp_infer()->cost(&spec);
     assert_near(cost.bytes, 20.0 * (1 << 22) + 31 * 4, 0);
     assert_near(cost.flops, 56.0 * (1 << 22), 0);
     assert_near(cost.device_bytes, cost.bytes, 0);
     assert_near(mlp_infer()->tolerance(&spec), 1e-5, 0);
-    case_free(&spec);
 }
 
 static void test_cost_of_another_shape(void **state) {
     const int64_t sizes[] = {8, 16, 4, 2};
-    case_t spec = mlp_case(10, "f16", sizes, 4);
+    AUTO(case_free) case_t spec = mlp_case(10, "f16", sizes, 4);
     workload_cost_t cost = mlp_infer()->cost(&spec);
     double n_weights = 8 * 16 + 16 + 16 * 4 + 4 + 4 * 2 + 2;
     assert_near(cost.bytes, 10 * (8 + 2) * 2 + n_weights * 2, 0);
     assert_near(cost.flops, 10 * (2 * (8 * 16 + 16 * 4 + 4 * 2) + 16 + 4 + 2), 0);
     assert_near(mlp_infer()->tolerance(&spec), 2e-3, 0);
-    case_free(&spec);
 }
 
 static void test_cost_of_a_copy(void **state) {
     const workload_t *device = workload_find("device");
-    case_t spec = workload_defaults(device);
+    AUTO(case_free) case_t spec = workload_defaults(device);
     assert_near(device->cost(&spec).bytes, 1073741824.0, 0); /* a rung reads */
     free(spec.variant);
     spec.variant = mem_text("copy");
@@ -87,11 +83,10 @@ static void test_cost_of_a_copy(void **state) {
     free(spec.variant);
     spec.variant = mem_text("02_barrier"); /* moves nothing that a limit could be made of */
     assert_near(device->cost(&spec).bytes, 0, 0);
-    case_free(&spec);
 }
 
 static void test_constants(void **state) {
-    case_t spec = workload_defaults(workload_find("null"));
+    AUTO(case_free) case_t spec = workload_defaults(workload_find("null"));
     check_constants("null", &spec, "WORK_NS=0");
     case_free(&spec);
     spec = workload_defaults(workload_find("device"));
@@ -99,12 +94,11 @@ static void test_constants(void **state) {
         mem_format("BYTES=1073741824 PASSES=%d BARRIERS=%d", DEVICE_READ_PASSES, DEVICE_BARRIERS);
     check_constants("device", &spec, expected);
     free(expected);
-    case_free(&spec);
 }
 
 /* Whatever order and however little is given: the same case, the same id. */
 static void test_complete_orders_and_fills_in(void **state) {
-    case_t spec = {.engine = mem_text("cuda"), .variant = mem_text("01_study")};
+    AUTO(case_free) case_t spec = {.engine = mem_text("cuda"), .variant = mem_text("01_study")};
     case_add_technique(&spec, "launch", "graph");
     case_add_technique(&spec, "copy", "pinned");
     value_t layers = {.kind = VALUE_INTS, .ints = (int64_t[]){8, 16, 4}, .n_ints = 3};
@@ -125,23 +119,20 @@ static void test_complete_orders_and_fills_in(void **state) {
         assert_string_equal(spec.techniques[i].value.text, choices[i]);
     }
     assert_text(workload_group(mlp_infer(), &spec), "mlp_infer/batch=64/layers=8-16-4/f32");
-    case_free(&spec);
 }
 
 static void test_complete_keeps_what_it_does_not_know(void **state) {
-    case_t spec = {.engine = mem_text("pytorch"), .variant = mem_text("eager")};
+    AUTO(case_free) case_t spec = {.engine = mem_text("pytorch"), .variant = mem_text("eager")};
     case_add_param(&spec, "colour", &(value_t){.kind = VALUE_INT, .integer = 3});
     workload_complete(mlp_infer(), &spec);
     assert_string_equal(spec.id, "mlp_infer/pytorch-cuda/eager/batch=64/colour=3");
     assert_int_equal(spec.n_techniques, 0);
-    case_free(&spec);
 }
 
 static void check_variants(const char *workload, const char *engine, const char *expected) {
-    text_list_t variants = {0};
+    AUTO(text_list_free) text_list_t variants = {0};
     assert_ok(workload_variants(workload_find(workload), engine, ROOT, &variants, &err));
     assert_text(text_list_join(&variants, " "), expected);
-    text_list_free(&variants);
 }
 
 static void test_variants(void **state) {
@@ -162,25 +153,21 @@ static void test_variants(void **state) {
 }
 
 static void test_rungs_leave_out_what_is_no_rung(void **state) {
-    char *root = temporary_folder();
-    char *folder = mem_format("%s/kernels/w", root);
+    AUTO_FREE char *root = temporary_folder();
+    AUTO_FREE char *folder = mem_format("%s/kernels/w", root);
     assert_ok(fs_make_folders(folder, &err));
     const char *const files[] = {"02_b.cu", "01_a.cu", ".#01_a.cu", "w.cuh", "03 c.cu", "notes"};
     for (size_t i = 0; i < COUNT_OF(files); i++) {
-        char *path = fs_join(folder, files[i]);
+        AUTO_FREE char *path = fs_join(folder, files[i]);
         assert_ok(fs_write_atomic(path, "", 0, &err));
-        free(path);
     }
-    text_list_t rungs = {0};
+    AUTO(text_list_free) text_list_t rungs = {0};
     const workload_t w = {.name = "w"}, absent = {.name = "absent"};
     assert_ok(workload_variants(&w, "cuda", root, &rungs, &err));
     assert_text(text_list_join(&rungs, " "), "01_a 02_b");
     assert_ok(workload_variants(&absent, "cuda", root, &rungs, &err));
     assert_int_equal(rungs.n, 2);
-    text_list_free(&rungs);
     assert_ok(fs_remove_tree(root, &err));
-    free(folder);
-    free(root);
 }
 
 #include "run_tests.h"

@@ -34,9 +34,8 @@ static bool has_curve(const series_t *series, int64_t size) {
     const case_result_t *result = series_default_at(series, size);
     if (result == NULL)
         return false;
-    curve_t curve = curve_of(result, CURVE);
+    AUTO(curve_free) curve_t curve = curve_of(result, CURVE);
     bool has = curve.n > 0;
-    curve_free(&curve);
     return has;
 }
 

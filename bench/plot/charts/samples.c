@@ -57,7 +57,7 @@ static void write_histogram(const phase_t *phase, double high_ns, chart_t *chart
         n = 1;
     width = span > 0 ? span / (double)n : fmax(s->median / 100, 1);
     double low = span > 0 ? s->min : s->median - width / 2;
-    size_t *counts = mem_zeroed(n, sizeof *counts);
+    AUTO_FREE size_t *counts = mem_zeroed(n, sizeof *counts);
     for (size_t i = 0; i < phase->n_samples; i++) {
         size_t bin = (size_t)fmax((phase->samples[i] - low) / width, 0);
         if (phase->samples[i] <= high_ns)
@@ -67,7 +67,6 @@ static void write_histogram(const phase_t *phase, double high_ns, chart_t *chart
     for (size_t i = 0; i < n; i++)
         chart_row(chart, " %s %s %zu", chart_us(chart, low + (double)i * width),
                   chart_us(chart, low + (double)(i + 1) * width), counts[i]);
-    free(counts);
 }
 
 static void write_rounds(const phase_t *phase, chart_t *chart) {
@@ -96,7 +95,7 @@ static void write_values(const bimodal_t *two, chart_t *chart) {
 /* Returns the number of samples beyond the axis. */
 static size_t write_shares(const phase_t *phase, double high_ns, chart_t *chart) {
     size_t n = phase->n_samples, beyond = 0;
-    double *sorted = mem_zeroed(n, sizeof *sorted);
+    AUTO_FREE double *sorted = mem_zeroed(n, sizeof *sorted);
     memcpy(sorted, phase->samples, n * sizeof *sorted);
     stats_sort(sorted, n);
     chart_row(chart, "\n\n# ECDF: share of the samples up to a time\ntime share");
@@ -104,7 +103,6 @@ static size_t write_shares(const phase_t *phase, double high_ns, chart_t *chart)
         chart_row(chart, " %s %.6f", chart_us(chart, sorted[i]), (double)(i + 1) / (double)n);
         beyond += sorted[i] > high_ns;
     }
-    free(sorted);
     return beyond;
 }
 

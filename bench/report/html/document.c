@@ -56,12 +56,11 @@ static void print_id(const html_t *html, const case_result_t *result) {
     const size_t length = strlen(result->spec.workload);
     const char *id = result->spec.id;
     const bool shared = strncmp(id, result->spec.workload, length) == 0 && id[length] == '/';
-    text_list_t parts = text_split(shared ? id + length + 1 : id, '/');
+    AUTO(text_list_free) text_list_t parts = text_split(shared ? id + length + 1 : id, '/');
     for (size_t i = 0; i < parts.n; i++) {
         fputs(i > 0 ? "/<wbr>" : "", html->out);
         html_text(html, parts.items[i]);
     }
-    text_list_free(&parts);
 }
 
 static void print_row(const html_t *html, const case_result_t *result, const char *anchor) {
@@ -85,10 +84,9 @@ static void print_row(const html_t *html, const case_result_t *result, const cha
 static void print_repeat(const html_t *html, const record_t *run, const case_t *spec) {
     if (is_calibration(spec))
         return;
-    char *command = command_of_case(html->program, run, spec);
+    AUTO_FREE char *command = command_of_case(html->program, run, spec);
     fputs("\n  repeat       ", html->out);
     html_text(html, command);
-    free(command);
 }
 
 /* Without the lines between headings and rows, which take a tenth of the file, and without the last, empty line. */
@@ -145,12 +143,11 @@ static void print_cases(html_t *html, const shown_run_t *shown, size_t part) {
          (result = record_next(&shown->whole, result)) != NULL;) {
         if (!is_of_part(shown, part, result))
             continue;
-        char *link = case_href(&shown->whole, result);
+        AUTO_FREE char *link = case_href(&shown->whole, result);
         fprintf(html->out, "<tbody id=\"%s\">", link + 1);
         print_row(html, result, link + 1);
         print_details(html, &shown->whole, result, table);
         fputs("</tbody>\n", html->out);
-        free(link);
     }
     fputs("</table></div></details>\n", html->out);
 }
@@ -167,7 +164,7 @@ static void add_target(html_t *html, const char *href, char *anchor) {
  * for one otherwise. */
 static void print_head(html_t *html, const char *top) {
     const char *title = top + strspn(top, "# ");
-    char *text = html_plain(html, title, strcspn(title, "\n"));
+    AUTO_FREE char *text = html_plain(html, title, strcspn(title, "\n"));
     fputs(HTML_BEGIN "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                      "img-src data:; style-src '" HTML_STYLE_HASH "'; script-src '" HTML_SCRIPT_HASH
@@ -177,7 +174,6 @@ static void print_head(html_t *html, const char *top) {
                      "<link rel=\"icon\" href=\"data:,\">\n<title>",
           html->out);
     fputs(text, html->out);
-    free(text);
     fputs("</title>\n<style>" HTML_STYLE "</style>\n</head>\n", html->out);
 }
 

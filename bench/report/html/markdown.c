@@ -19,10 +19,8 @@ enum {
 /* ---- text, and what links mean ---------------------------------------------------------------- */
 
 void html_text_n(const html_t *html, const char *text, size_t length) {
-    char *part = mem_text_n(text, length), *safe = xml_text(part);
+    AUTO_FREE char *part = mem_text_n(text, length), *safe = xml_text(part);
     fputs(safe, html->out);
-    free(safe);
-    free(part);
 }
 
 void html_text(const html_t *html, const char *text) {
@@ -118,12 +116,11 @@ static const char *print_emphasis(html_t *html, const char *c, const char *end, 
 
 /* Where "[name]" leads to by the page's line "[name]: href"; NULL: nowhere. The caller frees it. */
 static char *href_named(const html_t *html, const char *name, size_t length) {
-    char *line = mem_format("\n[%.*s]: ", (int)length, name);
+    AUTO_FREE char *line = mem_format("\n[%.*s]: ", (int)length, name);
     const char *found = html->markdown != NULL ? strstr(html->markdown, line) : NULL;
     char *href = found != NULL
                      ? mem_text_n(found + strlen(line), strcspn(found + strlen(line), "\n"))
                      : NULL;
-    free(line);
     return href;
 }
 
@@ -236,7 +233,7 @@ static char *read_chart(const html_t *html, const char *href) {
     char *name = mem_text(href), *text = NULL;
     size_t size;
     decode(name);
-    char *path = fs_join(html->root, name);
+    AUTO_FREE char *path = fs_join(html->root, name);
     if (fs_read(path, &text, &size, &none) == STATUS_OK) {
         text_make_plain(text);
         while (size > 0 && isspace((unsigned char)text[size - 1]))
@@ -246,13 +243,12 @@ static char *read_chart(const html_t *html, const char *href) {
             text = NULL;
         }
     }
-    free(path);
     free(name);
     return text;
 }
 
 static void print_chart(html_t *html, const char *name, const char *href) {
-    char *label = html_plain(html, name, strlen(name)), *svg = read_chart(html, href);
+    AUTO_FREE char *label = html_plain(html, name, strlen(name)), *svg = read_chart(html, href);
     if (svg != NULL) {
         fprintf(html->out, "<figure><img class=\"chart\" alt=\"%s\" src=\"", label);
         print_address(html, svg);
@@ -262,8 +258,6 @@ static void print_chart(html_t *html, const char *name, const char *href) {
         html_text(html, href);
         fputs("</code></p>\n", html->out);
     }
-    free(svg);
-    free(label);
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -385,15 +379,14 @@ static text_list_t cells_of(const line_t *line) {
 
 /* Without tags and the places that links lead to. */
 static bool is_wide(const html_t *html, const char *cell) {
-    char *text = html_plain(html, cell, strlen(cell));
+    AUTO_FREE char *text = html_plain(html, cell, strlen(cell));
     const bool wide = text_width(text) > WIDE;
-    free(text);
     return wide;
 }
 
 static void print_row(const blocks_t *blocks, const line_t *line, const bool *right, bool heads) {
     html_t *html = blocks->html;
-    text_list_t cells = cells_of(line);
+    AUTO(text_list_free) text_list_t cells = cells_of(line);
     fputs("<tr>", html->out);
     for (size_t i = 0; i < cells.n && i < MOST_COLUMNS; i++) {
         const bool wide = !heads && !right[i] && is_wide(html, cells.items[i]);
@@ -403,7 +396,6 @@ static void print_row(const blocks_t *blocks, const line_t *line, const bool *ri
         fprintf(html->out, "</%.2s>", name);
     }
     fputs("</tr>\n", html->out);
-    text_list_free(&cells);
 }
 
 /* A row of headings, one of dashes with a colon where a column is aligned to the right, the rows. */
@@ -411,10 +403,9 @@ static void print_table(blocks_t *blocks) {
     FILE *out = blocks->html->out;
     bool right[MOST_COLUMNS] = {false};
     const line_t headings = take_line(blocks), rule = take_line(blocks);
-    text_list_t rules = cells_of(&rule);
+    AUTO(text_list_free) text_list_t rules = cells_of(&rule);
     for (size_t i = 0; i < rules.n && i < MOST_COLUMNS; i++)
         right[i] = text_ends(rules.items[i], ":");
-    text_list_free(&rules);
     fprintf(out,
             "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-labelledby=\"h%zu\"><table>"
             "<thead>",

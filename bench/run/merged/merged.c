@@ -48,7 +48,7 @@ static void note_case(gaps_t *gaps, const case_t *spec, const case_state_t *stat
 /* Expand the sweeps again, as the shards did. */
 static status_t find_gaps(record_t *record, const char *root, gaps_t *gaps, error_t *err) {
     const run_options_t options = {.root = root, .quiet = true};
-    run_t run = run_make(&options, NULL);
+    AUTO(run_free) run_t run = run_make(&options, NULL);
     run.record = *record;
     status_t status = run_load_record_sweeps(&run, err);
     if (status == STATUS_OK)
@@ -58,7 +58,6 @@ static status_t find_gaps(record_t *record, const char *root, gaps_t *gaps, erro
             note_case(gaps, &run.sweeps[s].cases[i], &run.states[s][i],
                       run.sweeps[s].measure.passes);
     run.record = (record_t){0};
-    run_free(&run);
     return status;
 }
 

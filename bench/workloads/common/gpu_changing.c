@@ -175,7 +175,8 @@ static status_t set_middle_by_host(gpu_sample_t *s, size_t i, cu_pointer_t at, e
     const gpu_array_t *array = &s->arrays[i];
     void *values = mem_alloc(array->bytes);
     memcpy(values, array->from, array->bytes);
-    s->refill(s, i, values, (const uint64_t[]){s->from_seed, 0});
+    const uint64_t from = s->copy == COPY_PAGEABLE ? s->fixed_seed : array->from_seed;
+    s->refill(s, i, values, (const uint64_t[]){from, 0});
     status_t status = cuda_check(
         &s->gpu->api, s->gpu->api.copy_in_async(at, values, array->bytes, s->gpu->stream),
         "copy_in_async", err);

@@ -208,9 +208,14 @@ status_t gpu_sample_copy_weights(gpu_sample_t *s, bool fixed, error_t *err) {
     return STATUS_OK;
 }
 
+/* Does the host still have what the device had before a refill? No run has changed that there. */
+static bool is_behind(const gpu_sample_t *s, const gpu_array_t *array) {
+    return s->refill_there != NULL && s->copy != COPY_PAGEABLE && array->from_seed != s->fixed_seed;
+}
+
 status_t gpu_sample_copy_inputs(gpu_sample_t *s, bool fixed, error_t *err) {
     for (size_t i = 0; i < s->n_arrays && s->copy != COPY_MAPPED; i++)
-        if (array_is_input(&s->arrays[i]))
+        if (array_is_input(&s->arrays[i]) && !(fixed && is_behind(s, &s->arrays[i])))
             TRY(copy_to(s, &s->arrays[i], fixed, err));
     return STATUS_OK;
 }

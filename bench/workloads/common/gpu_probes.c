@@ -290,14 +290,13 @@ static status_t capture_batch(gpu_sample_t *s, error_t *err) {
 }
 
 static void note_not_captured(session_t *session, const char *why) {
-    char *note = mem_format("launch: run cannot be captured in a CUDA graph (%s): single calls are "
-                            "timed, each with a wait for the device",
-                            why);
-    json_t *results = json_pack("{s:[s]}", "notes", note);
+    AUTO_FREE char *note =
+        mem_format("launch: run cannot be captured in a CUDA graph (%s): single calls are "
+                   "timed, each with a wait for the device",
+                   why);
+    json_auto_t *results = json_pack("{s:[s]}", "notes", note);
     if (session->results_json == NULL && results != NULL)
         session->results_json = json_dumps(results, JSON_COMPACT);
-    json_decref(results);
-    free(note);
 }
 
 /* `*captured` is false for code of the user's that cannot be. */

@@ -31,14 +31,17 @@ static status_t refill_values(gpu_sample_t *s, uint64_t seed, error_t *err) {
     return s->recapture != NULL ? s->recapture(s, err) : STATUS_OK;
 }
 
-/* The device fills its memory, and the host gets a copy. */
-static status_t refill_input(gpu_sample_t *s, size_t i, uint64_t seed, error_t *err) {
-    const gpu_array_t *array = &s->arrays[i];
+/* The device fills its memory; the host gets a copy, unless it is to be made `later`. */
+static status_t refill_input(gpu_sample_t *s, size_t i, uint64_t seed, bool later, error_t *err) {
+    gpu_array_t *array = &s->arrays[i];
     const gpu_fill_t fill = {.array = i, .values = array->fixed, .seed = seed};
     bool possible;
     TRY(s->refill_there(s, &fill, &possible, err));
+    if (possible && later)
+        return STATUS_OK;
     if (!possible)
-        s->refill(s, i, array->from, (const uint64_t[]){s->from_seed, seed});
+        s->refill(s, i, array->from, (const uint64_t[]){array->from_seed, seed});
+    array->from_seed = seed;
     if (!array_on_device(s, array))
         return STATUS_OK; /* both have the same memory */
     if (possible)
@@ -48,13 +51,14 @@ static status_t refill_input(gpu_sample_t *s, size_t i, uint64_t seed, error_t *
     return STATUS_OK;
 }
 
-static uint64_t *host_seed(gpu_sample_t *s) {
-    return s->copy == COPY_PAGEABLE ? s->data_seed : &s->from_seed;
+/* In place: launches get their inputs from the host. */
+static bool may_follow(const gpu_sample_t *s, const gpu_array_t *array) {
+    return s->copy != COPY_MAPPED && array->role != ARRAY_IN_PLACE;
 }
 
-/* Nothing that is in the device's memory alone is then copied from the host between samples. */
-static status_t host_may_follow(gpu_sample_t *s, bool *may, error_t *err) {
-    *may = s->copy != COPY_MAPPED && !gpu_sample_in_place(s);
+/* Others may share the host's memory: then all of it follows, or nothing. */
+static status_t shared_may_follow(gpu_sample_t *s, bool *may, error_t *err) {
+    *may = !gpu_sample_in_place(s);
     for (size_t i = 0; i < s->n_arrays && *may; i++)
         if (is_refilled(s, &s->arrays[i]))
             TRY(s->refill_there(s, &(gpu_fill_t){.array = i}, may, err));
@@ -62,31 +66,39 @@ static status_t host_may_follow(gpu_sample_t *s, bool *may, error_t *err) {
 }
 
 static status_t refill_on_device(gpu_sample_t *s, uint64_t seed, error_t *err) {
-    bool later;
-    TRY(host_may_follow(s, &later, err));
-    if (s->fixed_seed == seed && (later || *host_seed(s) == seed))
-        return STATUS_OK;
-    for (size_t i = 0; i < s->n_arrays; i++) {
-        const gpu_fill_t fill = {.array = i, .values = s->arrays[i].fixed, .seed = seed};
-        bool possible;
-        if (is_refilled(s, &s->arrays[i]))
-            TRY(later ? s->refill_there(s, &fill, &possible, err) : refill_input(s, i, seed, err));
-    }
-    TRY(gpu_sync(s->gpu, err));
-    if (!later)
-        *host_seed(s) = seed;
-    return refill_values(s, seed, err);
-}
-
-/* Made again rather than copied: a kernel may have written to what is there. */
-status_t gpu_sample_host_inputs(gpu_sample_t *s, error_t *err) {
-    if (s->refill_there == NULL || *host_seed(s) == s->fixed_seed)
+    const bool is_shared = s->copy == COPY_PAGEABLE;
+    bool later = true;
+    if (is_shared)
+        TRY(shared_may_follow(s, &later, err));
+    if (s->fixed_seed == seed && (later || *s->data_seed == seed))
         return STATUS_OK;
     for (size_t i = 0; i < s->n_arrays; i++)
         if (is_refilled(s, &s->arrays[i]))
-            TRY(refill_input(s, i, s->fixed_seed, err));
-    *host_seed(s) = s->fixed_seed;
-    return gpu_sync(s->gpu, err);
+            TRY(refill_input(s, i, seed, later && may_follow(s, &s->arrays[i]), err));
+    TRY(gpu_sync(s->gpu, err));
+    if (is_shared && !later)
+        *s->data_seed = seed;
+    return refill_values(s, seed, err);
+}
+
+/* Made again rather than copied: a kernel may have written to what is there. What no sample copies stays as it is, unless it
+ * is shared. */
+status_t gpu_sample_host_inputs(gpu_sample_t *s, error_t *err) {
+    const bool is_shared = s->copy == COPY_PAGEABLE;
+    bool any = false;
+    if (s->refill_there == NULL || (is_shared && *s->data_seed == s->fixed_seed))
+        return STATUS_OK;
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        const gpu_array_t *array = &s->arrays[i];
+        if (!is_refilled(s, array) ||
+            !(is_shared || (array->from_seed != s->fixed_seed && array_each_sample(s, array))))
+            continue;
+        TRY(refill_input(s, i, s->fixed_seed, false, err));
+        any = true;
+    }
+    if (is_shared)
+        *s->data_seed = s->fixed_seed;
+    return any ? gpu_sync(s->gpu, err) : STATUS_OK;
 }
 
 status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err) {
@@ -95,10 +107,13 @@ status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err) {
         return refill_on_device(s, seed, err);
     if (s->copy == COPY_PAGEABLE)
         s->refill_data(s, seed);
-    for (size_t i = 0; i < s->n_arrays && s->copy != COPY_PAGEABLE && s->from_seed != seed; i++)
-        if (is_refilled(s, &s->arrays[i]))
-            s->refill(s, i, s->arrays[i].from, (const uint64_t[]){s->from_seed, seed});
-    s->from_seed = seed;
+    for (size_t i = 0; i < s->n_arrays && s->copy != COPY_PAGEABLE; i++) {
+        gpu_array_t *array = &s->arrays[i];
+        if (is_refilled(s, array) && array->from_seed != seed) {
+            s->refill(s, i, array->from, (const uint64_t[]){array->from_seed, seed});
+            array->from_seed = seed;
+        }
+    }
     if (s->fixed_seed == seed || (s->copy == COPY_MAPPED && !s->refills_weights))
         return STATUS_OK;
     TRY(gpu_sample_copy_inputs(s, true, err));

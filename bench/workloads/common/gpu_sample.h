@@ -39,6 +39,7 @@ typedef struct gpu_array {
     void *last;       /* what the last fresh sample that is kept left */
     void *before;     /* mapped and by value: what was in `from` before the run; or NULL */
     void *middle; /* … and a call in the middle of a graph, on the inputs as opened; or NULL */
+    uint64_t from_seed;   /* of the refill that `from` has, unless that is `data` */
     cu_pointer_t fixed;   /* allocated once: for alloc=arena and batches of launches */
     cu_pointer_t current; /* of this sample */
 } gpu_array_t;
@@ -111,8 +112,7 @@ struct gpu_sample {
     bool fill_outputs; /* with random values, in the next sample */
     bool is_foreign; /* launch() calls code of the user's, which may not be possible to capture … */
     bool waits;      /* … and then has to wait for the device */
-    uint64_t from_seed,
-        fixed_seed;        /* of the refills of `from`, unless that is `data`, and `fixed` */
+    uint64_t fixed_seed;   /* of the refill that `fixed` has */
     cu_pointer_t differs;  /* a word of each array: see gpu_fill_t; 0: not needed yet */
     cu_graph_exec_t whole; /* launch=graph: the whole sample */
     cu_graph_exec_t batch; /* many launches, for kernel_graph */
@@ -145,7 +145,7 @@ status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err);
 status_t gpu_sample_fill(session_t *session, error_t *err);
 /* Of it the device's part: memory that a run writes before it reads it. */
 status_t gpu_sample_fill_device(gpu_sample_t *s, bool fixed, error_t *err);
-/* A refill that the device makes reaches the host's memory when it is needed there: to be called before what copies from it. */
+/* What the device has drawn reaches the host's memory only when a sample copies from there: to be called before that. */
 status_t gpu_sample_host_inputs(gpu_sample_t *s, error_t *err);
 /* Fill the outputs and run, so that each output's `to` has what was computed. */
 status_t gpu_sample_output(session_t *session, error_t *err);

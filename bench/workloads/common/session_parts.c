@@ -259,9 +259,8 @@ status_t output_write(const output_array_t *array, const char *folder, text_list
 
 status_t output_write_scale(const char *name, double scale, const char *folder, error_t *err) {
     const size_t one = 1;
-    char *path = mem_format("%s/%s.scale.npy", folder, name);
+    AUTO_FREE char *path = mem_format("%s/%s.scale.npy", folder, name);
     const status_t status = npy_write_f64(path, &scale, &one, 1, err);
-    free(path);
     return status;
 }
 

@@ -485,6 +485,8 @@ static void refill_array(gpu_sample_t *sample, size_t i, void *values, const uin
     described_data_fill(((described_cuda_t *)sample)->data, i, values, seeds[1]);
 }
 
+_Static_assert(sizeof(fill_t) == 56, "as in kernels/common/refill.cu");
+
 /* Without permutations, which are sorted, and constants, which stay. */
 static status_t refill_there(gpu_sample_t *sample, const gpu_fill_t *asked, bool *possible,
                              error_t *err) {
@@ -522,11 +524,7 @@ static status_t check_room(session_t *session, const case_t *spec, size_t worksp
                            error_t *err) {
     const described_cuda_t *s = session->state;
     const double device_bytes = described_cost(spec).device_bytes;
-    double host_bytes = 0;
-    for (size_t i = 0; i < s->n_shapes; i++) {
-        const described_shape_t *shape = &s->shapes[i];
-        host_bytes += (double)shape->bytes * (shape->array->is_input + shape->array->is_output);
-    }
+    const double host_bytes = described_host_bytes(s->shapes, s->n_shapes);
     TRY(host_room((s->sample.copy == COPY_PAGEABLE ? 1 : 2) * host_bytes, err));
     return gpu_sample_applies(
         &s->sample, spec, device_bytes + (double)workspace_bytes + (double)s->temporary_bytes, err);

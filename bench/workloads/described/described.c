@@ -96,6 +96,13 @@ workload_cost_t described_cost(const case_t *spec) {
     return sum;
 }
 
+double described_host_bytes(const described_shape_t shapes[], size_t n) {
+    double bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += (double)shapes[i].bytes * (shapes[i].array->is_input + shapes[i].array->is_output);
+    return bytes;
+}
+
 static const char *arithmetic(const case_t *spec) {
     const description_t *d = described_find(spec->workload);
     return d->types[description_dtype(d, spec)].math;

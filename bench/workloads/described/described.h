@@ -26,6 +26,8 @@ const workload_t *described_workload(size_t index);
 
 /* What a case moves, computes and allocates, without a workspace; as workload_t.cost. */
 workload_cost_t described_cost(const case_t *spec);
+/* Of these arrays' inputs and outputs: one in place is both. */
+double described_host_bytes(const described_shape_t shapes[], size_t n);
 
 /* The value of "operator" in the request `open`: arrays and scalars of this case, and where its files are. STATUS_FAILED
  * for a shape that cannot be computed. */

@@ -89,21 +89,9 @@ static status_t number_of(const expression_t *expression, const described_values
     return STATUS_OK;
 }
 
-static status_t compute_fill(const description_t *description, const described_array_t *array,
-                             const described_values_t *values, described_shape_t *shape,
-                             error_t *err) {
+static status_t compute_range(const described_array_t *array, const described_values_t *values,
+                              described_shape_t *shape, error_t *err) {
     fill_t *fill = &shape->fill;
-    *fill = array->fill;
-    if (array->fill_adds > 0) {
-        described_shape_t added = {.element = shape->element};
-        TRY(compute_fill(description, &description->arrays[array->fill_adds - 1], values, &added,
-                         err));
-        fill->of_kind = added.fill.kind;
-        fill->of_low = added.fill.low;
-        fill->of_high = added.fill.high;
-    }
-    if (array->fill_low == NULL && array->fill_high == NULL)
-        return STATUS_OK;
     const bool real = fill->kind == FILL_CONSTANT ? element_is_float(shape->element)
                                                   : fill->kind != FILL_INTEGERS;
     TRY(number_of(array->fill_low, values, real, &fill->low, err));
@@ -116,6 +104,28 @@ static status_t compute_fill(const description_t *description, const described_a
                ? error_set(err, STATUS_FAILED, "found %.17g, expected %s", fill->low, lacks)
                : error_set(err, STATUS_FAILED, "found [%.17g,%.17g], expected %s", fill->low,
                            fill->high, lacks);
+}
+
+static status_t compute_fill(const description_t *description, const described_array_t *array,
+                             const described_values_t *values, described_shape_t *shape,
+                             error_t *err) {
+    fill_t *fill = &shape->fill;
+    *fill = array->fill;
+    if (array->fill_low != NULL || array->fill_high != NULL)
+        TRY(compute_range(array, values, shape, err));
+    if (array->fill_adds == 0)
+        return STATUS_OK;
+    described_shape_t added = {.element = shape->element};
+    TRY(compute_fill(description, &description->arrays[array->fill_adds - 1], values, &added, err));
+    fill->of_kind = added.fill.kind;
+    fill->of_low = added.fill.low;
+    fill->of_high = added.fill.high;
+    const double most = element_range(shape->element).most;
+    return fill_largest(fill) <= most
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "add: found numbers up to %g, expected up to %g, the largest %s",
+                           fill_largest(fill), most, element_name(shape->element));
 }
 
 status_t description_bounds_of(const description_t *description, size_t array, const case_t *spec,

@@ -184,6 +184,12 @@ static status_t read_size_texts(const node_t *size, description_t *description, 
     return STATUS_OK;
 }
 
+/* As a word of its own? */
+static bool begins_with(const char *text, const char *name) {
+    const char next = text_starts(text, name) ? text[strlen(name)] : 'a';
+    return next != '_' && !isalnum((unsigned char)next);
+}
+
 status_t read_size(const node_t *top, description_t *description, error_t *err) {
     const vocabulary_t params = param_names(description);
     node_t size = node_member(top, "size"), param;
@@ -198,7 +204,7 @@ status_t read_size(const node_t *top, description_t *description, error_t *err) 
                           params.names[index]);
     char *unit = description->size_label;
     description->size_param = mem_text(params.names[index]);
-    const bool says_param = unit != NULL && text_starts(unit, params.names[index]);
+    const bool says_param = unit != NULL && begins_with(unit, params.names[index]);
     description->size_label = says_param     ? mem_text(unit)
                               : unit != NULL ? mem_format("%s, %s", params.names[index], unit)
                                              : mem_text(params.names[index]);

@@ -117,6 +117,8 @@ static status_t read_added(const node_t *node, const description_t *description,
         return node_expected(node, err, "a number and the name of an input");
     node_t times = node_item(node, 0), of = node_item(node, 1);
     TRY(node_number(&times, -LARGEST_FLOAT, LARGEST_FLOAT, &array->fill.times, err));
+    if (array->fill.times == 0)
+        return node_expected(&times, err, "a number other than 0");
     TRY(node_text(&of, &name, err));
     for (size_t i = 0; i < description->dtypes.n; i++) {
         const element_t element = description_element_of(description, array, i);
@@ -175,10 +177,20 @@ static status_t read_word(const node_t *node, fill_t *fill, error_t *err) {
     return STATUS_OK;
 }
 
+/* A generated normal number is at most this many standard deviations from the mean: 2^-33 is 6.3 of them away. */
+enum { DEVIATIONS = 7 };
+
+static double largest_of(fill_kind_t kind, double low, double high) {
+    return kind == FILL_NORMAL ? fabs(low) + DEVIATIONS * high : fmax(fabs(low), fabs(high));
+}
+
+double fill_largest(const fill_t *fill) {
+    return largest_of(fill->kind, fill->low, fill->high) +
+           fabs(fill->times) * largest_of(fill->of_kind, fill->of_low, fill->of_high);
+}
+
 /* How many values a permutation has depends on the case. */
 const char *fill_lacks(const fill_t *fill, element_t element, char what[FILL_LACKS]) {
-    /* A generated normal number is at most this many standard deviations from the mean: 2^-33 is 6.3 of them away. */
-    enum { DEVIATIONS = 7 };
     const element_range_t range = element_range(element);
     const char *name = element_name(element);
     const bool is_float = element_is_float(element);

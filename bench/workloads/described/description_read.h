@@ -15,5 +15,7 @@ status_t read_description(const node_t *top, description_t *description, error_t
 enum { FILL_LACKS = 120 };
 
 const char *fill_lacks(const fill_t *fill, element_t element, char what[FILL_LACKS]);
+/* The largest size of its random numbers, with what is added to them. */
+double fill_largest(const fill_t *fill);
 
 #endif

@@ -259,10 +259,12 @@ static status_t load(session_t *session, const char *path, error_t *err) {
     return STATUS_OK;
 }
 
-static status_t check_room(const case_t *spec, error_t *err) {
-    const workload_cost_t cost = described_cost(spec);
+static status_t check_room(const description_t *description, const case_t *spec, error_t *err) {
     const double copies = signature_is_wide(spec) ? 2 + 2 * sizeof(double) / 2 : 2;
-    return host_room(copies * (cost.bus_in_bytes + cost.bus_out_bytes), err);
+    described_shape_t shapes[DESCRIBED_ARRAYS];
+    size_t n;
+    TRY(description_arrays(description, spec, shapes, &n, err));
+    return host_room(copies * described_host_bytes(shapes, n), err);
 }
 
 static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
@@ -271,7 +273,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     s->description = described_find(spec->workload);
     s->is_reference = signature_is_wide(spec);
     TRY(load(session, request->object, err));
-    TRY(session_skip(session, check_room(spec, err)));
+    TRY(session_skip(session, check_room(s->description, spec, err)));
     s->data = described_data_take(s->description, spec, request->seed, request->inputs);
     TRY(described_data_check(s->data, err));
     take_arrays(s);

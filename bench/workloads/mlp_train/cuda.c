@@ -282,7 +282,7 @@ static status_t filled(mlpt_cuda_t *s, gpu_memory_t *memory, size_t elements, cu
 /* Copy the gradients of a layer into one array, with the bias in the last column. */
 static status_t copy_gradient(mlpt_cuda_t *s, size_t l, float *array, error_t *err) {
     const size_t n_in = s->shape.sizes[l], n_out = s->shape.sizes[l + 1];
-    float *packed = mem_alloc((n_in + 1) * n_out * sizeof *packed);
+    AUTO_FREE float *packed = mem_alloc((n_in + 1) * n_out * sizeof *packed);
     float *bias = packed + n_in * n_out;
     status_t status =
         gpu_copy_out(s->gpu, packed, s->loop.gradient_w[l], n_in * n_out * sizeof *packed, err);
@@ -292,7 +292,6 @@ static status_t copy_gradient(mlpt_cuda_t *s, size_t l, float *array, error_t *e
         memcpy(array + o * (n_in + 1), packed + o * n_in, n_in * sizeof *array);
         array[o * (n_in + 1) + n_in] = bias[o];
     }
-    free(packed);
     return status;
 }
 

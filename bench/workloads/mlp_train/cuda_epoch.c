@@ -221,7 +221,7 @@ static int64_t clamp(int64_t ns, int64_t from_ns, int64_t to_ns) {
 
 mlpt_split_t mlpt_split(const trace_t *trace, int64_t from_ns, int64_t to_ns) {
     mlpt_split_t split = {.epoch_ns = to_ns - from_ns};
-    edge_t *edges = mem_zeroed(2 * trace->n + 1, sizeof *edges);
+    AUTO_FREE edge_t *edges = mem_zeroed(2 * trace->n + 1, sizeof *edges);
     size_t n = 0;
     for (size_t i = 0; i < trace->n; i++) {
         const trace_event_t *event = &trace->events[i];
@@ -242,7 +242,6 @@ mlpt_split_t mlpt_split(const trace_t *trace, int64_t from_ns, int64_t to_ns) {
         else if (calls > 0)
             split.driver_ns += length_ns;
     }
-    free(edges);
     return split;
 }
 
@@ -283,7 +282,7 @@ status_t mlpt_cuda_split(session_t *session, error_t *err) {
         (double)s->shape.steps * (double)s->shape.layers * KERNELS_PER_LAYER > MAX_KERNELS)
         return STATUS_OK;
     trace_t trace = {0};
-    char *source = NULL;
+    AUTO_FREE char *source = NULL;
     error_t absent = ERROR_INIT;
     int64_t from_ns = 0, to_ns = 0;
     trace_start(&trace, "");
@@ -297,6 +296,5 @@ status_t mlpt_cuda_split(session_t *session, error_t *err) {
         trace_cupti_finish();
     }
     trace_stop(&trace);
-    free(source);
     return status;
 }
