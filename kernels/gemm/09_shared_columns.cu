@@ -3,7 +3,7 @@
 //         into the shared memory of both.
 // Buys    1000 x 4008 x 4056: 51.2 us (07: 68.4, cuBLAS 47.3), in three passes on an H200. Where rows begin at multiples of
 //         128 bytes it is slower: m = 1024 47.1 (45.9), 4096 183 (179).
-// Limits  Both wait for the slower one. Four that share take 88.8 us, eight 88.4: two turns, as not all such clusters fit.
+// Limits  Both wait for the slower one. Four that share take 88.8 us, eight 88.4: presumably two turns, as not all fit.
 #ifndef __CUDA_ARCH_FEAT_SM90_ALL
 #error SKIP: needs wgmma and TMA (sm_90a)
 #endif

@@ -12,8 +12,8 @@ def step(line, x, y, rate, inverse_n, step, fused):
     """Return the new (w, b), and the loss before the step.
 
     Gradients by hand are fewer passes over the points where each operation is one, and faster on a CPU
-    where they are compiled, too. Compiled for an H200, an epoch took twice as long with them as with
-    those of `torch.func`.
+    where they are compiled, too. Compiled for an H200, epochs of 4 M points took 1.8 times as long with
+    them as with those of `torch.func`.
     """
     if fused and x.is_cuda:
         slopes, loss = grad_and_value(_loss, argnums=(0, 1))(line[0], line[1], x, y)
