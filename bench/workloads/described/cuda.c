@@ -252,19 +252,6 @@ static status_t check_driver(const described_cuda_t *s, error_t *err) {
                            "cooperative and overlapping launches need");
 }
 
-static status_t check_maps(const described_cuda_t *s, error_t *err) {
-    if (s->maps.n == 0)
-        return STATUS_OK;
-    if (s->sample.gpu->arch < 90)
-        return error_set(err, STATUS_FAILED, "TENSOR_MAPS need sm_90; this is sm_%d",
-                         s->sample.gpu->arch);
-    return s->sample.gpu->api.tensor_map_encode != NULL
-               ? STATUS_OK
-               : error_set(err, STATUS_FAILED,
-                           "this driver has no cuTensorMapEncodeTiled (CUDA 12.0), which "
-                           "TENSOR_MAPS need");
-}
-
 static status_t check_cluster(const described_cuda_t *s, size_t i, int resident, error_t *err) {
     const unsigned *cluster = s->sizes[i].cluster;
     return resident > 0 ? STATUS_OK
@@ -326,16 +313,6 @@ static status_t load_functions(session_t *session, described_cuda_t *s, const cu
     return STATUS_OK;
 }
 
-static status_t check_mapped(const described_cuda_t *s, error_t *err) {
-    for (size_t i = 0; s->takes_values && i < s->maps.n; i++)
-        if (s->shapes[s->map_sizes[i].array].array->is_weight) {
-            error_set(err, STATUS_FAILED,
-                      "expected no weight, which common/by_value.cuh passes by value");
-            return tensor_maps_within(&s->maps, i, err);
-        }
-    return STATUS_OK;
-}
-
 static void name_parts(described_cuda_t *s) {
     gpu_parts_t *parts = &s->sample.parts;
     parts->n = launches_kernels(&s->launches, s->part);
@@ -359,10 +336,11 @@ static status_t evaluate(session_t *session, described_cuda_t *s, const cubin_t 
     while (launches_next(s->sizes, s->launches.n, s->steps, &s->place))
         s->sample.kernels++;
     name_parts(s);
-    TRY(session_skip(session, check_maps(s, err)));
+    TRY(session_skip(session, tensor_maps_offered(&s->maps, s->sample.gpu, err)));
     TRY(session_skip(session, tensor_maps_size(&s->maps, s->description, spec,
                                                s->sample.gpu->multiprocessors, s->map_sizes, err)));
-    TRY(check_mapped(s, err));
+    if (s->takes_values)
+        TRY(tensor_maps_of_memory(&s->maps, s->map_sizes, s->shapes, err));
     TRY(session_skip(session, temporaries_size(&temporaries, &s->launches, &values,
                                                s->temporaries.sizes, &s->temporary_bytes, err)));
     return session_skip(session, launches_workspace(&s->launches, &values, workspace_bytes, err));
@@ -511,7 +489,6 @@ static void refill_data(gpu_sample_t *sample, uint64_t seed) {
 static status_t prepare_refill(described_cuda_t *s, const char *cubin, error_t *err) {
     s->sample.refill = refill_array;
     s->sample.refill_data = refill_data;
-    s->sample.refills_weights = true;
     if (cubin == NULL)
         return STATUS_OK;
     TRY(gpu_kernel_load(s->sample.gpu, cubin, "refill", &s->refill, err));

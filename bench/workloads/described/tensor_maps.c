@@ -257,6 +257,32 @@ status_t tensor_maps_size(const tensor_maps_t *maps, const description_t *descri
     return STATUS_OK;
 }
 
+/* ---- of a rung on a GPU ----------------------------------------------------------------------- */
+
+status_t tensor_maps_offered(const tensor_maps_t *maps, const gpu_t *gpu, error_t *err) {
+    if (maps->n == 0)
+        return STATUS_OK;
+    if (gpu->arch < ARCH)
+        return error_set(err, STATUS_FAILED, "TENSOR_MAPS need sm_%d; this is sm_%d", ARCH,
+                         gpu->arch);
+    return gpu->api.tensor_map_encode != NULL
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "this driver has no cuTensorMapEncodeTiled (CUDA 12.0), which "
+                           "TENSOR_MAPS need");
+}
+
+status_t tensor_maps_of_memory(const tensor_maps_t *maps, const tensor_map_size_t *sizes,
+                               const described_shape_t *shapes, error_t *err) {
+    for (size_t i = 0; i < maps->n; i++)
+        if (shapes[sizes[i].array].array->is_weight) {
+            error_set(err, STATUS_FAILED,
+                      "expected no weight, which common/by_value.cuh passes by value");
+            return tensor_maps_within(maps, i, err);
+        }
+    return STATUS_OK;
+}
+
 /* ---- at compile time -------------------------------------------------------------------------- */
 
 static status_t check_field(const field_t *field, const scope_t *scope, int64_t most,

@@ -4,6 +4,7 @@
 #define BENCH_WORKLOADS_DESCRIBED_TENSOR_MAPS_H
 
 #include "cuda/cubin.h"
+#include "engine/gpu.h"
 #include "workloads/described/description.h"
 
 #include <stdint.h>
@@ -48,6 +49,11 @@ typedef struct tensor_map_size {
 status_t tensor_maps_size(const tensor_maps_t *maps, const description_t *description,
                           const case_t *spec, int sm_count,
                           tensor_map_size_t sizes[MOST_TENSOR_MAPS], error_t *err);
+/* STATUS_FAILED: this GPU or its driver has no tensor maps; the case is then skipped. */
+status_t tensor_maps_offered(const tensor_maps_t *maps, const gpu_t *gpu, error_t *err);
+/* Of a rung that takes weights by value: STATUS_FAILED if a map is of one. `shapes`: of all arrays. */
+status_t tensor_maps_of_memory(const tensor_maps_t *maps, const tensor_map_size_t *sizes,
+                               const described_shape_t *shapes, error_t *err);
 /* Add to a message which map it is of. Returns STATUS_FAILED. */
 status_t tensor_maps_within(const tensor_maps_t *maps, size_t which, error_t *err);
 
