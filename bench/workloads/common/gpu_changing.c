@@ -16,8 +16,8 @@ enum { STEP_BYTES = 8, LINE_BYTES = 128, LARGE_BYTES = 4096, ALIGNED_BYTES = 256
 
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
 
-static bool is_changed(const gpu_sample_t *s, const gpu_array_t *array) {
-    return array->role != ARRAY_BY_VALUE && (array->role != ARRAY_WEIGHT || s->refills_weights);
+static bool is_changed(const gpu_array_t *array) {
+    return array->role != ARRAY_BY_VALUE;
 }
 
 static size_t aligned(size_t bytes) {
@@ -30,7 +30,7 @@ enum { REGION_COPY, REGION_MIDDLE, REGIONS };
 static size_t region_bytes(const gpu_sample_t *s) {
     size_t bytes = 0;
     for (size_t i = 0; i < s->n_arrays; i++)
-        bytes += is_changed(s, &s->arrays[i]) ? aligned(s->arrays[i].bytes) : 0;
+        bytes += is_changed(&s->arrays[i]) ? aligned(s->arrays[i].bytes) : 0;
     return bytes;
 }
 
@@ -38,7 +38,7 @@ static size_t region_bytes(const gpu_sample_t *s) {
 static cu_pointer_t place_of(const gpu_sample_t *s, unsigned region, size_t i) {
     cu_pointer_t at = s->changing.copy + region * region_bytes(s);
     for (size_t k = 0; k < i; k++)
-        at += is_changed(s, &s->arrays[k]) ? aligned(s->arrays[k].bytes) : 0;
+        at += is_changed(&s->arrays[k]) ? aligned(s->arrays[k].bytes) : 0;
     return at;
 }
 
@@ -77,7 +77,7 @@ static status_t copy_part(const gpu_sample_t *s, const part_t *part, bool back, 
 static status_t copy_arrays(const gpu_sample_t *s, const size_t *amounts, bool back, error_t *err) {
     for (size_t i = 0; i < s->n_arrays; i++) {
         const gpu_array_t *array = &s->arrays[i];
-        if (!is_changed(s, array))
+        if (!is_changed(array))
             continue;
         const cu_pointer_t copy = place_of(s, REGION_COPY, i);
         const size_t by = amounts != NULL ? amounts[i] : 0, rest = array->bytes - by;
@@ -91,7 +91,7 @@ static status_t copy_arrays(const gpu_sample_t *s, const size_t *amounts, bool b
 static status_t copy_middle(const gpu_sample_t *s, bool inputs, error_t *err) {
     for (size_t i = 0; i < s->n_arrays; i++) {
         const gpu_array_t *array = &s->arrays[i];
-        if (inputs ? array_varies(s, array) : array->role == ARRAY_OUTPUT)
+        if (inputs ? array_varies(array) : array->role == ARRAY_OUTPUT)
             TRY(copy_part(s, &(part_t){array, 0, array->bytes, place_of(s, REGION_MIDDLE, i)},
                           inputs, err));
     }
@@ -191,7 +191,7 @@ static status_t set_middle(gpu_sample_t *s, error_t *err) {
     for (size_t i = 0; i < s->n_arrays; i++) {
         const cu_pointer_t at = place_of(s, REGION_MIDDLE, i);
         bool done = false;
-        if (!array_varies(s, &s->arrays[i]))
+        if (!array_varies(&s->arrays[i]))
             continue;
         if (s->refill_there != NULL)
             TRY(s->refill_there(s, &(gpu_fill_t){i, at, 0, 0}, &done, err));

@@ -89,9 +89,9 @@ bool array_on_device(const gpu_sample_t *s, const gpu_array_t *array) {
     return s->copy != COPY_MAPPED || is_kept(array) || array_is_scratch(array);
 }
 
-bool array_varies(const gpu_sample_t *s, const gpu_array_t *array) {
+bool array_varies(const gpu_array_t *array) {
     return array->role == ARRAY_INPUT || array->role == ARRAY_RESIDENT ||
-           (array->role == ARRAY_WEIGHT && s->refills_weights);
+           array->role == ARRAY_WEIGHT;
 }
 
 bool array_each_sample(const gpu_sample_t *s, const gpu_array_t *array) {

@@ -11,8 +11,8 @@
 /* ---- refill ---------------------------------------------------------------------------------- */
 
 /* On the device: array_varies(), or in place. */
-static bool is_refilled(const gpu_sample_t *s, const gpu_array_t *array) {
-    return array_is_input(array) || array_varies(s, array);
+static bool is_refilled(const gpu_array_t *array) {
+    return array_is_input(array) || array_varies(array);
 }
 
 /* The end of a refill: arrays by value, and the graphs that hold them. */
@@ -60,7 +60,7 @@ static bool may_follow(const gpu_sample_t *s, const gpu_array_t *array) {
 static status_t shared_may_follow(gpu_sample_t *s, bool *may, error_t *err) {
     *may = !gpu_sample_in_place(s);
     for (size_t i = 0; i < s->n_arrays && *may; i++)
-        if (is_refilled(s, &s->arrays[i]))
+        if (is_refilled(&s->arrays[i]))
             TRY(s->refill_there(s, &(gpu_fill_t){.array = i}, may, err));
     return STATUS_OK;
 }
@@ -73,7 +73,7 @@ static status_t refill_on_device(gpu_sample_t *s, uint64_t seed, error_t *err) {
     if (s->fixed_seed == seed && (later || *s->data_seed == seed))
         return STATUS_OK;
     for (size_t i = 0; i < s->n_arrays; i++)
-        if (is_refilled(s, &s->arrays[i]))
+        if (is_refilled(&s->arrays[i]))
             TRY(refill_input(s, i, seed, later && may_follow(s, &s->arrays[i]), err));
     TRY(gpu_sync(s->gpu, err));
     if (is_shared && !later)
@@ -90,7 +90,7 @@ status_t gpu_sample_host_inputs(gpu_sample_t *s, error_t *err) {
         return STATUS_OK;
     for (size_t i = 0; i < s->n_arrays; i++) {
         const gpu_array_t *array = &s->arrays[i];
-        if (!is_refilled(s, array) ||
+        if (!is_refilled(array) ||
             !(is_shared || (array->from_seed != s->fixed_seed && array_each_sample(s, array))))
             continue;
         TRY(refill_input(s, i, s->fixed_seed, false, err));
@@ -109,16 +109,15 @@ status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err) {
         s->refill_data(s, seed);
     for (size_t i = 0; i < s->n_arrays && s->copy != COPY_PAGEABLE; i++) {
         gpu_array_t *array = &s->arrays[i];
-        if (is_refilled(s, array) && array->from_seed != seed) {
+        if (is_refilled(array) && array->from_seed != seed) {
             s->refill(s, i, array->from, (const uint64_t[]){array->from_seed, seed});
             array->from_seed = seed;
         }
     }
-    if (s->fixed_seed == seed || (s->copy == COPY_MAPPED && !s->refills_weights))
+    if (s->fixed_seed == seed)
         return STATUS_OK;
     TRY(gpu_sample_copy_inputs(s, true, err));
-    if (s->refills_weights)
-        TRY(gpu_sample_copy_weights(s, true, err));
+    TRY(gpu_sample_copy_weights(s, true, err));
     TRY(gpu_sync(s->gpu, err));
     return refill_values(s, seed, err);
 }
@@ -184,14 +183,15 @@ static status_t begin_to_compare(gpu_sample_t *s, size_t i, bool *possible, erro
         TRY(gpu_alloc(s->gpu, bytes, &s->differs, err));
     const gpu_fill_t fill = {.array = i,
                              .values = s->arrays[i].fixed,
-                             .seed = is_refilled(s, &s->arrays[i]) ? s->fixed_seed : 0,
+                             .seed = is_refilled(&s->arrays[i]) ? s->fixed_seed : 0,
                              .differs = s->differs + i * sizeof(unsigned)};
     CUDA(fill_async(fill.differs, 0, sizeof(unsigned), s->gpu->stream));
     return s->refill_there(s, &fill, possible, err);
 }
 
-static bool is_input(const gpu_sample_t *s, const gpu_array_t *array) {
-    return array->name != NULL && (array->role == ARRAY_WEIGHT || array_varies(s, array));
+/* One that no run may change. */
+static bool is_input(const gpu_array_t *array) {
+    return array->name != NULL && array_varies(array);
 }
 
 static status_t find_changed(gpu_sample_t *s, bool *changed, error_t *err) {
@@ -199,7 +199,7 @@ static status_t find_changed(gpu_sample_t *s, bool *changed, error_t *err) {
     AUTO_FREE unsigned *differs = mem_zeroed(s->n_arrays + 1, sizeof *differs);
     bool any = false;
     for (size_t i = 0; i < s->n_arrays; i++) {
-        if (is_input(s, &s->arrays[i]))
+        if (is_input(&s->arrays[i]))
             TRY(begin_to_compare(s, i, &there[i], err));
         any |= there[i];
     }
@@ -209,7 +209,7 @@ static status_t find_changed(gpu_sample_t *s, bool *changed, error_t *err) {
     }
     for (size_t i = 0; i < s->n_arrays; i++) {
         changed[i] = there[i] && differs[i] != 0;
-        if (is_input(s, &s->arrays[i]) && !there[i])
+        if (is_input(&s->arrays[i]) && !there[i])
             TRY(compare_on_host(s, &s->arrays[i], &changed[i], err));
     }
     return STATUS_OK;

@@ -59,8 +59,7 @@ status_t gpu_sample_applies(const gpu_sample_t *s, const case_t *spec, double ne
 
 /* With memory of its own on the host; else it has the workload's, which other cases may share. */
 static bool is_pinned(const gpu_sample_t *s, const gpu_array_t *array) {
-    return s->copy != COPY_PAGEABLE && array->role != ARRAY_BY_VALUE &&
-           (array->role != ARRAY_WEIGHT || s->refills_weights);
+    return s->copy != COPY_PAGEABLE && array->role != ARRAY_BY_VALUE;
 }
 
 static status_t take_host(gpu_sample_t *s, const gpu_array_t *array, void **memory, error_t *err) {

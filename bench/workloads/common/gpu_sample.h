@@ -102,7 +102,6 @@ struct gpu_sample {
         *data_seed; /* with refill_there: of the values that `data` has now, for all its users */
     /* Set by gpu_sample_add_probes(): capture its graphs again, where arrays by value have changed. */
     status_t (*recapture)(gpu_sample_t *s, error_t *err);
-    bool refills_weights; /* a refill changes them, too */
     gpu_alloc_t alloc;
     allocator_t *allocator; /* alloc=caching */
     gpu_copy_t copy;
@@ -198,7 +197,7 @@ bool array_is_scratch(const gpu_array_t *array); /* the workspace, or a temporar
 /* Not in host memory that the kernel reads and writes over the bus? */
 bool array_on_device(const gpu_sample_t *s, const gpu_array_t *array);
 /* Does a refill change an input of this role, that is in the device's memory and no output? */
-bool array_varies(const gpu_sample_t *s, const gpu_array_t *array);
+bool array_varies(const gpu_array_t *array);
 /* Is its device memory that of a sample, not of the case? */
 bool array_each_sample(const gpu_sample_t *s, const gpu_array_t *array);
 /* Does a run replace an input? */
