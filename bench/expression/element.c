@@ -1,5 +1,7 @@
 #include "expression/element.h"
 
+#include "base/half.h"
+
 #include <float.h>
 #include <string.h>
 
@@ -68,4 +70,32 @@ bool element_is_float(element_t element) {
 
 element_range_t element_range(element_t element) {
     return ELEMENTS[element].range;
+}
+
+double element_value(const void *values, size_t i, element_t element) {
+    switch (element) {
+    case ELEMENT_F32:
+        return ((const float *)values)[i];
+    case ELEMENT_F16:
+        return half_to_float(((const uint16_t *)values)[i]);
+    case ELEMENT_BF16:
+        return bfloat16_to_float(((const uint16_t *)values)[i]);
+    case ELEMENT_F64:
+        return ((const double *)values)[i];
+    case ELEMENT_E4M3:
+        return e4m3_to_float(((const uint8_t *)values)[i]);
+    case ELEMENT_E5M2:
+        return e5m2_to_float(((const uint8_t *)values)[i]);
+    case ELEMENT_I32:
+        return ((const int32_t *)values)[i];
+    case ELEMENT_I64:
+        return (double)((const int64_t *)values)[i];
+    case ELEMENT_I8:
+        return ((const int8_t *)values)[i];
+    case ELEMENT_U8:
+    case ELEMENT_BOOL:
+    case ELEMENT_KINDS:
+        break;
+    }
+    return ((const uint8_t *)values)[i];
 }

@@ -43,4 +43,7 @@ typedef struct element_range {
 
 element_range_t element_range(element_t element);
 
+/* Element `i` of an array; integers from 2^53 on are rounded. */
+double element_value(const void *values, size_t i, element_t element);
+
 #endif

@@ -42,33 +42,6 @@ static double expected_at(const fill_t *fill, size_t i) {
     }
 }
 
-static double value_at(const void *values, element_t element, size_t i) {
-    switch (element) {
-    case ELEMENT_F32:
-        return ((const float *)values)[i];
-    case ELEMENT_F16:
-        return half_to_float(((const uint16_t *)values)[i]);
-    case ELEMENT_BF16:
-        return bfloat16_to_float(((const uint16_t *)values)[i]);
-    case ELEMENT_F64:
-        return ((const double *)values)[i];
-    case ELEMENT_I32:
-        return ((const int32_t *)values)[i];
-    case ELEMENT_I64:
-        return (double)((const int64_t *)values)[i];
-    case ELEMENT_U8:
-        return ((const uint8_t *)values)[i];
-    case ELEMENT_I8:
-        return ((const int8_t *)values)[i];
-    case ELEMENT_E4M3:
-        return e4m3_to_float(((const uint8_t *)values)[i]);
-    case ELEMENT_E5M2:
-        return e5m2_to_float(((const uint8_t *)values)[i]);
-    default:
-        return ((const bool *)values)[i];
-    }
-}
-
 static double rounded(double value, element_t element) {
     switch (element) {
     case ELEMENT_F32:
@@ -119,9 +92,9 @@ static void elements_are_as_described(void **state) {
             void *values = filled(n, element, &FILLS[f]);
             for (size_t i = 0; i < n; i += i % 97 + 1) {
                 const double expected = rounded(expected_at(&FILLS[f], i), element);
-                if (value_at(values, element, i) != expected)
+                if (element_value(values, i, element) != expected)
                     fail_msg("fill %zu, %s[%zu]: %.17g, expected %.17g", f, element_name(element),
-                             i, value_at(values, element, i), expected);
+                             i, element_value(values, i, element), expected);
             }
             free(values);
         }
@@ -138,7 +111,7 @@ static void integers_stay_in_their_range(void **state) {
     for (size_t r = 0; r < COUNT_OF(ROWS); r++) {
         void *values = filled(100, ROWS[r].element, &WIDE);
         for (size_t i = 0; i < 100; i++)
-            assert_true(value_at(values, ROWS[r].element, i) ==
+            assert_true(element_value(values, i, ROWS[r].element) ==
                         (expected_at(&WIDE, i) < 0 ? ROWS[r].least : ROWS[r].most));
         free(values);
     }

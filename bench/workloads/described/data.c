@@ -1,6 +1,5 @@
 #include "workloads/described/data.h"
 
-#include "base/half.h"
 #include "base/memory.h"
 #include "io/fs.h"
 #include "io/npy.h"
@@ -139,14 +138,11 @@ static const char *const NPY_TYPES[ELEMENT_KINDS] = {
 
 /* Of types that files have not; NULL for others. */
 static float *widened(const void *values, size_t n, element_t element) {
-    const uint8_t *bytes = values;
     float *wide = NULL;
     if (element == ELEMENT_BF16 || element == ELEMENT_E4M3 || element == ELEMENT_E5M2)
         wide = mem_zeroed(n, sizeof *wide);
     for (size_t i = 0; wide != NULL && i < n; i++)
-        wide[i] = element == ELEMENT_BF16   ? bfloat16_to_float(((const uint16_t *)values)[i])
-                  : element == ELEMENT_E4M3 ? e4m3_to_float(bytes[i])
-                                            : e5m2_to_float(bytes[i]);
+        wide[i] = (float)element_value(values, i, element);
     return wide;
 }
 

@@ -1,7 +1,6 @@
 /* C code beside the rungs: run() of a shared object, called in this process. A contender's arrays are of the types that the
  * description says; those of reference.c, the reference output, are widened to float64. */
 #include "base/clock.h"
-#include "base/half.h"
 #include "base/memory.h"
 #include "io/npy.h"
 #include "model/result.h"
@@ -64,38 +63,10 @@ static element_t element_of(const described_c_t *s, size_t i) {
     return is_widened(s, i) ? ELEMENT_F64 : s->data->shapes[i].element;
 }
 
-static double value_of(const void *values, size_t i, element_t element) {
-    switch (element) {
-    case ELEMENT_F32:
-        return ((const float *)values)[i];
-    case ELEMENT_F16:
-        return half_to_float(((const uint16_t *)values)[i]);
-    case ELEMENT_BF16:
-        return bfloat16_to_float(((const uint16_t *)values)[i]);
-    case ELEMENT_F64:
-        return ((const double *)values)[i];
-    case ELEMENT_E4M3:
-        return e4m3_to_float(((const uint8_t *)values)[i]);
-    case ELEMENT_E5M2:
-        return e5m2_to_float(((const uint8_t *)values)[i]);
-    case ELEMENT_I32:
-        return ((const int32_t *)values)[i];
-    case ELEMENT_I64:
-        return (double)((const int64_t *)values)[i];
-    case ELEMENT_I8:
-        return ((const int8_t *)values)[i];
-    case ELEMENT_U8:
-    case ELEMENT_BOOL:
-    case ELEMENT_KINDS:
-        break;
-    }
-    return ((const uint8_t *)values)[i];
-}
-
 static void widen(double *to, const void *from, size_t n, element_t element) {
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; i++)
-        to[i] = value_of(from, i, element);
+        to[i] = element_value(from, i, element);
 }
 
 /* To be called when the inputs of the case have changed. */
