@@ -47,6 +47,7 @@ class Eager(ForwardCase):
     """Whether a compiler fuses what it computes."""
 
     def __init__(self, inputs: OperatorInputs, device: Device, mark: Mark) -> None:
+        self._steps = inputs.operator.steps if inputs.operator.by_step else 0
         if inputs.operator.steps > 0 and self.grad_mode is torch.inference_mode:
             self.grad_mode = torch.no_grad  # in which torch.func.grad works, too
         super().__init__(inputs, device, mark)

@@ -232,13 +232,18 @@ static void read_phases(contender_t *c, const json_t *phases) {
     }
 }
 
+static bool is_oracle(const contender_t *c, const workload_t *workload) {
+    return workload != NULL && workload->pytorch_oracle != NULL &&
+           strcmp(c->result.spec.variant, workload->pytorch_oracle) == 0;
+}
+
 /* A script without what contenders are compared by would be compared with nothing, which nobody would
  * notice. */
 static void require_compared_phase(contender_t *c) {
     const workload_t *workload = workload_find(c->result.spec.workload);
     const char *by = workload != NULL ? workload->compared_by : NULL;
     const bool is_whole = by == NULL || strcmp(by, COMPUTATION) == 0;
-    if (!c->active || case_engine_is_built_in(c->result.spec.engine) ||
+    if (!c->active || case_engine_is_built_in(c->result.spec.engine) || is_oracle(c, workload) ||
         (is_whole ? result_whole_phase(&c->result) : result_phase(&c->result, by)))
         return;
     char reason[200];

@@ -224,6 +224,7 @@ SAMPLE |= {"h2d_device", "d2h_device"}
 ALLOCATES = {"malloc", "free", "malloc_device", "free_device"}
 IN_GRAPH = {"host_to_host", "kernel", "kernel_cold"}
 REPEATS = {"kernel_graph", "kernel_stream"}
+STEPS = {"h2d", "train", "d2h", "total", "residual", "step", "train_device", "step_device"}
 
 
 def test_arguments_workspace_and_arrays_in_place(tmp_path: Path) -> None:
@@ -380,7 +381,7 @@ TRAINING_RUNG = """
     """
 
 
-def growing(folder: Path, rung: str) -> Path:
+def growing(folder: Path, rung: str, **keys: Any) -> Path:
     """Make a training with one rung, `grow`."""
     curve = {"name": "first", "shape": ["ceil_div(steps, 2)"], "dtype": "T"}
     return write_operator(
@@ -393,6 +394,7 @@ def growing(folder: Path, rung: str) -> Path:
         training={"steps": "steps"},
         inputs=[MIXED["inputs"][0], X],
         outputs=[{**curve, "curve": True, "every": 2}],
+        **keys,
     )
 
 
@@ -420,6 +422,22 @@ def test_launches_of_a_training(tmp_path: Path) -> None:
         assert ns["part_record"] == pytest.approx(3 * (400000 + events))
         assert ns["part_add"] == pytest.approx(15 * (300000 + events))
     assert not any(line.startswith("p is") for line in gpu.launches())
+
+
+def test_a_training_that_is_compared_by_its_steps(tmp_path: Path) -> None:
+    gpu = Gpu(tmp_path / "gpu", more_in_c=TRAINING_IN_C)
+    folder = growing(tmp_path / "growing", TRAINING_RUNG, compare="step")
+    contenders = [cuda("grow", alloc=["malloc"]), cuda("grow", launch=["graph"])]
+    cases = gpu.run(folder, contenders)
+    parts = {"part_record", "part_add"}
+    assert {name: ok(case) for name, case in cases.items()} == {
+        "grow/alloc=malloc": STEPS | {"malloc", "free"} | parts,
+        "grow/launch=graph": STEPS | parts,
+    }
+    for case in cases.values():
+        ns = {phase: facts["median"] for phase, facts in case["phases"].items()}
+        assert ns["step_device"] == pytest.approx(ns["train_device"] / 5)
+        assert ns["train"] > 3 * ns["step"] > 0
 
 
 def test_what_a_rung_says_of_its_launches(tmp_path: Path) -> None:

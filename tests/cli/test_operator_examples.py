@@ -151,3 +151,4 @@ def test_every_contender_is_right(names: list[str], tmp_path: Path) -> None:
     for case in cases:
         if not (case["reason"] or "").startswith(NOT_TRIED):
             assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"], case["reason"]
+            assert ("step" in case["phases"]) == (case["workload"] == "mnist"), case["id"]

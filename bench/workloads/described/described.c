@@ -87,12 +87,14 @@ workload_cost_t described_cost(const case_t *spec) {
         sum.bus_in_bytes += d->steps == NULL && crosses_bus(shapes[i].array) ? bytes : 0;
         sum.bus_out_bytes += d->steps == NULL && shapes[i].array->is_output ? bytes : 0;
     }
-    description_cost(d, spec, &sum.bytes, &sum.flops, &ignored);
+    description_cost(d, spec, &sum, &ignored);
     /* What is not given bounds nothing. */
     sum.bytes = isfinite(sum.bytes) ? sum.bytes : 0;
     sum.flops = isfinite(sum.flops) ? sum.flops : 0;
-    sum.working_set_bytes = fmin(sum.bytes, sum.device_bytes);
-    sum.further_passes = d->makes_passes ? (double)description_steps_of(d, spec) - 1 : 0;
+    if (isnan(sum.working_set_bytes))
+        sum.working_set_bytes = fmin(sum.bytes, sum.device_bytes);
+    sum.further_passes =
+        d->bounded_by == BOUNDED_BY_PASSES ? (double)description_steps_of(d, spec) - 1 : 0;
     return sum;
 }
 
@@ -106,6 +108,10 @@ double described_host_bytes(const described_shape_t shapes[], size_t n) {
 static const char *arithmetic(const case_t *spec) {
     const description_t *d = described_find(spec->workload);
     return d->types[description_dtype(d, spec)].math;
+}
+
+static size_t steps_of(const case_t *spec) {
+    return description_steps_of(described_find(spec->workload), spec);
 }
 
 static const char *factors(const case_t *spec) {
@@ -300,6 +306,8 @@ status_t described_request(const description_t *d, const case_t *spec, json_t **
     if (d->steps != NULL)
         json_object_set_new(*request, "steps",
                             json_integer((json_int_t)description_steps_of(d, spec)));
+    if (description_is_by_step(d))
+        json_object_set_new(*request, "by_step", json_true());
     if (d->splits)
         json_object_set_new(*request, "splits", json_string(d->size_param));
     return STATUS_OK;
@@ -403,9 +411,10 @@ static void make_workload(described_entry_t *entry) {
         .size_after = d->size_after,
         .reference_size = d->reference_size,
         .study = d->study,
-        .compared_by = d->compares_whole ? NULL : COMPUTATION,
+        .compared_by = d->compared_by,
+        .sample_steps = steps_of,
         .has_loss = has_loss(d),
-        .bounded_by = d->makes_passes ? BOUNDED_BY_PASSES : BOUNDED_BY_NOTHING,
+        .bounded_by = d->bounded_by,
         .host_to_host = "from inputs in host memory to outputs in host memory",
         .techniques = entry->techniques,
         .n_techniques = DESCRIBED_TECHNIQUES,

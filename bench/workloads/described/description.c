@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
+#include "model/result.h"
 #include "workloads/described/description_params.h"
 #include "workloads/described/description_read.h"
 
@@ -203,6 +204,10 @@ size_t description_steps_of(const description_t *description, const case_t *spec
     return steps;
 }
 
+bool description_is_by_step(const description_t *description) {
+    return description->compared_by != NULL && strcmp(description->compared_by, PHASE_STEP) == 0;
+}
+
 /* A curve has as many values as steps record one. */
 static status_t check_curve(const description_t *description, const described_array_t *of,
                             const case_t *spec, described_shape_t *shape, error_t *err) {
@@ -336,24 +341,26 @@ status_t description_where(const description_t *description, const case_t *spec,
     return STATUS_OK;
 }
 
-status_t description_cost(const description_t *description, const case_t *spec, double *bytes,
-                          double *flops, error_t *err) {
-    const described_cost_t *cost = &description->cost;
-    described_values_t values;
+static status_t amount_or_nan(const expression_t *expression, const char *key,
+                              const described_values_t *values, double *amount_of, error_t *err) {
     int64_t value;
-    description_values(description, spec, 0, &values);
-    *bytes = *flops = NAN;
-    if (cost->bytes != NULL) {
-        if (amount(cost->bytes, &values, 0, &value, err) != STATUS_OK)
-            return error_within(err, "cost.bytes");
-        *bytes = (double)value;
-    }
-    if (cost->flops != NULL) {
-        if (amount(cost->flops, &values, 0, &value, err) != STATUS_OK)
-            return error_within(err, "cost.flops");
-        *flops = (double)value;
-    }
+    *amount_of = NAN;
+    if (expression == NULL)
+        return STATUS_OK;
+    if (amount(expression, values, 0, &value, err) != STATUS_OK)
+        return error_within(err, "cost.%s", key);
+    *amount_of = (double)value;
     return STATUS_OK;
+}
+
+status_t description_cost(const description_t *description, const case_t *spec,
+                          workload_cost_t *cost, error_t *err) {
+    const described_cost_t *of = &description->cost;
+    described_values_t values;
+    description_values(description, spec, 0, &values);
+    TRY(amount_or_nan(of->bytes, "bytes", &values, &cost->bytes, err));
+    TRY(amount_or_nan(of->flops, "flops", &values, &cost->flops, err));
+    return amount_or_nan(of->working_set, "working_set", &values, &cost->working_set_bytes, err);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------- */
@@ -371,8 +378,8 @@ static status_t evaluate(const description_t *description, const case_t *spec, b
         double value;
         TRY(description_scalar(description, i, spec, &value, err));
     }
-    double bytes, flops;
-    return *allowed ? description_cost(description, spec, &bytes, &flops, err) : STATUS_OK;
+    workload_cost_t cost;
+    return *allowed ? description_cost(description, spec, &cost, err) : STATUS_OK;
 }
 
 /* Every expression has a value at the default params, which `where` allows at least with the default dtype. */
@@ -664,6 +671,7 @@ void description_free(description_t *description) {
     expression_free(description->steps);
     expression_free(description->cost.bytes);
     expression_free(description->cost.flops);
+    expression_free(description->cost.working_set);
     free_files(&description->files);
     text_list_free(&description->params);
     text_list_free(&description->dtypes);

@@ -73,6 +73,8 @@ typedef struct described_scalar {
 /* What moves and what is computed at least. */
 typedef struct described_cost {
     expression_t *bytes, *flops; /* NULL: not given */
+    expression_t
+        *working_set; /* what may stay in a cache; NULL: the bytes, as far as there are arrays */
 } described_cost_t;
 
 /* The files of a described workload's folder that count, each with the hash of its content. */
@@ -114,13 +116,13 @@ typedef struct description {
     char *size_param;         /* x axis of charts; default: the last param */
     const char *size_name;    /* in texts: "batch size"; default: the param */
     char *size_label;         /* of the axis: "batch, samples"; default: the param */
-    char *size_after;       /* after a size, " points", if the unit begins with the param's name */
-    int64_t reference_size; /* which findings show first; 0: none */
-    struct study *study;    /* that it reproduces (results/study_csv.h), or NULL */
-    bool compares_whole;    /* verdicts compare host_to_host, not the computation */
-    bool splits;            /* kernels may be launched for a part of the size */
-    expression_t *steps;    /* of a call, which is a training; NULL: it is none */
-    bool makes_passes;      /* each step needs all that stays on the device, and the step before */
+    char *size_after;        /* after a size, " points", if the unit begins with the param's name */
+    int64_t reference_size;  /* which findings show first; 0: none */
+    struct study *study;     /* that it reproduces (results/study_csv.h), or NULL */
+    const char *compared_by; /* as workload_t has it: COMPUTATION, NULL or PHASE_STEP */
+    bool splits;             /* kernels may be launched for a part of the size */
+    expression_t *steps;     /* of a call, which is a training; NULL: it is none */
+    bounded_by_t bounded_by; /* of a training */
 } description_t;
 
 /* The description in a folder, "…/workload.json"; or "…/operator.json", its former name, if there is only that. The
@@ -220,13 +222,16 @@ described_value_t description_scalar_value(const description_t *description, siz
 /* Of a call: 1 without "training". STATUS_FAILED as above. */
 status_t description_steps(const description_t *description, const case_t *spec, size_t *steps,
                            error_t *err);
-/* The same of a case that has passed workload_check(). */
+/* Is it a training whose verdicts compare a step? Its phases are then those of train_phases_t. */
+bool description_is_by_step(const description_t *description);
+/* description_steps() of a case that has passed workload_check(). */
 size_t description_steps_of(const description_t *description, const case_t *spec);
 /* Is the case one that `where` allows? STATUS_FAILED if that cannot be computed. */
 status_t description_where(const description_t *description, const case_t *spec, bool *allowed,
                            error_t *err);
-/* NaN for what is not given. STATUS_FAILED for an overflow, a division by zero or a negative result. */
-status_t description_cost(const description_t *description, const case_t *spec, double *bytes,
-                          double *flops, error_t *err);
+/* Bytes, operations and the working set; NaN for what is not given. STATUS_FAILED for an overflow, a division by zero or
+ * a negative result. */
+status_t description_cost(const description_t *description, const case_t *spec,
+                          workload_cost_t *cost, error_t *err);
 
 #endif

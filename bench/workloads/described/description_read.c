@@ -486,8 +486,9 @@ enum { DESCRIPTION_SCHEMA = 1, LONGEST_SUMMARY = 200 };
 
 static status_t read_training(const node_t *top, description_t *description, error_t *err) {
     static const char *const KEYS[] = {"steps", "bounded_by"};
-    static const char *const BOUNDS[] = {"passes"};
-    const vocabulary_t bounds = {"bound", "", BOUNDS, 1};
+    static const char *const BOUNDS[] = {"passes", "steps"};
+    static const bounded_by_t KINDS[] = {BOUNDED_BY_PASSES, BOUNDED_BY_STEPS};
+    const vocabulary_t bounds = {"bound", "", BOUNDS, 2};
     const node_t training = node_member(top, "training"), params = node_member(top, "params");
     if (!node_exists(&training))
         return STATUS_OK;
@@ -498,10 +499,11 @@ static status_t read_training(const node_t *top, description_t *description, err
     if (node_exists(&taken))
         return node_error(&taken, err, "found the name \"%s\", which a training has for its steps",
                           DESCRIBED_STEP);
-    description->makes_passes = node_exists(&bounded_by);
     size_t index;
-    if (node_exists(&bounded_by))
+    if (node_exists(&bounded_by)) {
         TRY(node_choice(&bounded_by, &bounds, &index, err));
+        description->bounded_by = KINDS[index];
+    }
     return read_expression(&steps, description, 1, &description->steps, err);
 }
 
@@ -571,15 +573,18 @@ static status_t read_scalars(const node_t *top, description_t *description, erro
 /* ---- cost ------------------------------------------------------------------------------------ */
 
 static status_t read_cost(const node_t *top, description_t *description, error_t *err) {
-    static const char *const KEYS[] = {"bytes", "flops", "math"};
+    static const char *const KEYS[] = {"bytes", "flops", "working_set", "math"};
     const node_t dtypes = node_member(top, "dtypes"), cost = node_member(top, "cost");
     if (!node_exists(&cost))
         return STATUS_OK;
-    TRY(node_object(&cost, KEYS, json_is_object(dtypes.json) ? 2 : 3, 0, err));
-    node_t bytes = node_member(&cost, "bytes"), flops = node_member(&cost, "flops");
+    TRY(node_object(&cost, KEYS, json_is_object(dtypes.json) ? 3 : 4, 0, err));
+    node_t working_set = node_member(&cost, "working_set"), bytes = node_member(&cost, "bytes"),
+           flops = node_member(&cost, "flops");
     node_t math = node_member(&cost, "math");
     if (node_exists(&bytes))
         TRY(read_expression(&bytes, description, 0, &description->cost.bytes, err));
+    if (node_exists(&working_set))
+        TRY(read_expression(&working_set, description, 1, &description->cost.working_set, err));
     if (node_exists(&flops))
         TRY(read_expression(&flops, description, 0, &description->cost.flops, err));
     else if (node_exists(&math))
@@ -619,14 +624,17 @@ static status_t read_head(const node_t *top, description_t *description, error_t
 }
 
 static status_t read_compare(const node_t *top, description_t *description, error_t *err) {
-    static const char *const PHASES[] = {COMPUTATION, "host_to_host"};
-    const vocabulary_t phases = {"time", "", PHASES, 2};
+    static const char *const PHASES[] = {COMPUTATION, "host_to_host", PHASE_STEP};
+    static const char *const COMPARED[] = {COMPUTATION, NULL, PHASE_STEP};
+    const vocabulary_t phases = {"time", "", PHASES, 3};
     node_t compare = node_member(top, "compare");
     size_t index = 0;
     if (node_exists(&compare))
         TRY(node_choice(&compare, &phases, &index, err));
-    description->compares_whole = index == 1;
-    return STATUS_OK;
+    description->compared_by = COMPARED[index];
+    return index == 2 && description->steps == NULL
+               ? node_error(&compare, err, "only with \"training\"")
+               : STATUS_OK;
 }
 
 status_t read_description(const node_t *top, description_t *description, error_t *err) {
