@@ -155,6 +155,8 @@ bool contender_drop(contender_t *contender, case_status_t status, const char *re
 void contender_note_contexts(spent_t *spent, const worker_link_t *link);
 /* Start the worker if needed and open the case. */
 void contender_open(contender_t *contender);
+/* The same with the bounds of this case, whose techniques may change them; only its bounds are to be freed. */
+reference_t reference_for(const reference_t *reference, const case_t *spec);
 /* Load the output of an oracle, which is open, into `reference`, with its bounds: of the inputs of this seed, 0: those
  * of opening it. A described workload's verify(), if it has one, must accept it. */
 status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *reference,

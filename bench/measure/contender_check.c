@@ -144,6 +144,21 @@ static bool ask_verify(contender_t *oracle, const char *folder, bool *defined, c
     return answer != NULL;
 }
 
+reference_t reference_for(const reference_t *reference, const case_t *spec) {
+    const workload_t *workload = workload_find(spec->workload);
+    reference_t own = *reference;
+    if (reference->bounds == NULL)
+        return own;
+    own.bounds = mem_zeroed(reference->names.n + 1, sizeof *own.bounds);
+    for (size_t i = 0; i < reference->names.n; i++) {
+        own.bounds[i] = workload->bounds(spec, reference->names.items[i]);
+        own.bounds[i].of_change = reference->bounds[i].of_change;
+        if (reference->verified)
+            own.bounds[i] = reference->bounds[i];
+    }
+    return own;
+}
+
 static void set_bounds(const case_t *spec, reference_t *reference) {
     const workload_t *workload = workload_find(spec->workload);
     if (workload->bounds == NULL || reference->names.n == 0)
@@ -353,7 +368,9 @@ static char *why_wrong(contender_t *c, const expectation_t *expected, const refe
                        const char *folder, check_t *check) {
     char *reason = NULL;
     bool defined;
-    verify_outputs(reference, folder, expected->tolerance, check, &reason);
+    const reference_t own = reference_for(reference, &c->result.spec);
+    verify_outputs(&own, folder, expected->tolerance, check, &reason);
+    free(own.bounds);
     if (!check->ok || expected->verifier == NULL)
         return reason;
     contender_t *verifier = expected->verifier;

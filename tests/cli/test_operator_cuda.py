@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from fake_driver import build_driver
 from host_kernels import kernels_for_host, library_of
-from operator_folders import X, make_project, run_operator, write_operator
+from operator_folders import X, Y, make_project, run_operator, write_operator
 from project import FIXTURES, NO_PYTHON, ROOT, bench, compiler_options, read_cases
 from test_sanitize import RUNS, SANITIZER, SUMMARY
 
@@ -797,3 +797,26 @@ def test_a_function_makes_inputs_for_traces_and_sanitizers(tmp_path: Path) -> No
     assert cases
     for case in cases:
         assert set(case["sanitize"]["tools"].values()) == {"clean"}, case["sanitize"]
+
+
+# The kernel doubles, and the reference says a thousandth more.
+ROUGH = {
+    "techniques": {"sums": ["f32", "f16"]},
+    "outputs": [{**Y, "tolerance": {"rel_l2": "(1 + 99 * sums) / 10 ** 4"}}],
+}
+
+
+def test_a_technique_of_its_own(tmp_path: Path) -> None:
+    compiler_options()
+    check = "#if SUMS_F16 == SUMS_F32\n#error both\n#endif\n"
+    own = rung(GOOD).replace("[0]", "[blockIdx.x]")
+    files = {"reference.py": "def reference(x): return 2.002 * x", "good.cu": check + own}
+    folder = write_operator(tmp_path / "rough", files, **ROUGH)
+    cases = Gpu(tmp_path / "gpu").run(folder, [cuda("good", sums=["f32", "f16"])])
+    assert cases["good"]["status"] == "wrong"
+    assert ok(cases["good/sums=f16"])
+    for sums, code in (("f32", 1), ("f16", 0)):
+        found = bench(
+            "workload", "check", folder, "--emulate", "--set", f"sums={sums}", expect=code
+        )
+        assert ("allowed 0.0001" in found.stdout) == (code == 1)

@@ -76,7 +76,7 @@ MORE_RUNS = {
             "--set",
             "hidden=64",
             "--set",
-            "half_sums=1",
+            "accumulate=f16",
         ],
     ],
     "mlp_infer": [["--set", "layers=4-5-1", "--set", "batch=2049"]],

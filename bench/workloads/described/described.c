@@ -23,7 +23,7 @@ typedef struct described_entry {
     workload_t workload;
     description_t description;
     param_spec_t params[DESCRIBED_PARAMS + DESCRIBED_ARRAYS]; /* and scalars */
-    technique_spec_t techniques[DESCRIBED_TECHNIQUES];
+    technique_spec_t techniques[DESCRIBED_TECHNIQUES + DESCRIBED_OWN];
     const char *choices[DESCRIBED_TECHNIQUES][MOST_CHOICES + 1];
     const char *dtypes[DESCRIBED_DTYPES + 1];
 } described_entry_t;
@@ -210,6 +210,11 @@ static void constants(const case_t *spec, text_list_t *defines) {
     text_list_add_format(defines, "WORKLOAD_FP8=%d",
                          narrow && (uses(d, dtype, ELEMENT_E4M3) || uses(d, dtype, ELEMENT_E5M2)));
     signature_add(d, spec, defines);
+    for (size_t i = 0; i < d->n_own; i++)
+        for (size_t k = 0; d->own[i].choices[k] != NULL; k++) {
+            AUTO_FREE char *name = mem_format("%s_%s", d->own[i].name, d->own[i].choices[k]);
+            add_upper(defines, name, description_choice(d, spec, i) == k);
+        }
     for (size_t i = 0; i < d->params.n; i++)
         if (d->lists[i].n > 0)
             add_list(defines, d->params.items[i], case_param(spec, d->params.items[i]));
@@ -396,6 +401,9 @@ static void make_workload(described_entry_t *entry) {
                            .always_in_id = d->lists[i].n == 0 && !d->omits_default[i]};
     for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++)
         order_choices(entry, i);
+    for (size_t i = 0; i < d->n_own; i++)
+        entry->techniques[DESCRIBED_TECHNIQUES + i] =
+            (technique_spec_t){d->own[i].name, "of its rungs", d->own[i].choices};
     for (size_t i = 0; i < d->dtypes.n; i++)
         entry->dtypes[i] = d->dtypes.items[i];
     entry->workload = (workload_t){
@@ -417,7 +425,7 @@ static void make_workload(described_entry_t *entry) {
         .bounded_by = d->bounded_by,
         .host_to_host = "from inputs in host memory to outputs in host memory",
         .techniques = entry->techniques,
-        .n_techniques = DESCRIBED_TECHNIQUES,
+        .n_techniques = DESCRIBED_TECHNIQUES + d->n_own,
         .dtypes = entry->dtypes,
         .pytorch_variants = d->splits          ? MODES
                             : d->steps != NULL ? MODES_OF_TRAININGS

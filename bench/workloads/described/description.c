@@ -132,8 +132,12 @@ static status_t compute_fill(const description_t *description, const described_a
 status_t description_bounds_of(const description_t *description, size_t array, const case_t *spec,
                                bounds_t *bounds, error_t *err) {
     const described_array_t *of = &description->arrays[array];
+    const size_t n = description->params.n;
     described_values_t values;
     description_values(description, spec, 0, &values);
+    for (size_t i = 0; i < description->n_own; i++)
+        values.params[n + i] = (int64_t)description_choice(description, spec, i);
+    values.scope.n = n + description->n_own;
     *bounds = of->bounds[values.dtype];
     if (number_of(of->rel_l2[values.dtype], &values, true, &bounds->rel_l2, err) != STATUS_OK)
         return error_within(err, "%s: rel_l2", of->name);
@@ -288,6 +292,15 @@ status_t description_arrays(const description_t *description, const case_t *spec
         TRY(description_bounds_of(description, i, spec, &bounds, err));
     }
     return STATUS_OK;
+}
+
+size_t description_choice(const description_t *description, const case_t *spec, size_t technique) {
+    const char *const *choices = description->own[technique].choices;
+    const char *chosen = case_technique(spec, description->own[technique].name);
+    size_t i = 0;
+    while (chosen != NULL && choices[i] != NULL && strcmp(choices[i], chosen) != 0)
+        i++;
+    return choices[i] != NULL ? i : 0;
 }
 
 static bool has_choice(const case_t *spec, const char *technique, const char *choice) {

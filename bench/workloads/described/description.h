@@ -19,6 +19,8 @@ enum {
     DESCRIBED_PARAMS = 16,
     DESCRIBED_DTYPES = 16,
     DESCRIBED_TECHNIQUES = 5,
+    DESCRIBED_OWN = 4,                  /* … and techniques of its own rungs, … */
+    DESCRIBED_CHOICES = 4,              /* each with so many choices */
     DESCRIBED_ITEMS = 16,               /* of a param that is a list */
     DESCRIBED_WORD = 64,                /* bytes of a name in kernels */
     DESCRIBED_NAME = DESCRIBED_WORD + 8 /* of an array, with its number in a list */
@@ -94,13 +96,19 @@ typedef struct description {
     text_list_t params;
     int64_t defaults[DESCRIBED_PARAMS], least[DESCRIBED_PARAMS], most[DESCRIBED_PARAMS];
     /* Defaults of params that are lists, whose items have the range above; no list: n is 0. */
-    scope_list_t lists[DESCRIBED_PARAMS + 1]; /* and sm_count */
+    scope_list_t lists[DESCRIBED_PARAMS +
+                       DESCRIBED_OWN]; /* and what has their place in described_values_t */
     size_t least_items[DESCRIBED_PARAMS], most_items[DESCRIBED_PARAMS];
     bool constant[DESCRIBED_PARAMS];      /* compiled in; lists always are */
     bool omits_default[DESCRIBED_PARAMS]; /* ids do, too */
     bool offered[DESCRIBED_PARAMS]; /* an argument, and a constant for a rung that mentions it */
     /* Defaults of described_techniques(), in their order. */
     const char *techniques[DESCRIBED_TECHNIQUES];
+    /* Techniques that only its rungs know, by macros; in expressions of tolerances the number of the choice. */
+    struct {
+        const char *name, *choices[DESCRIBED_CHOICES + 1]; /* the first is the default */
+    } own[DESCRIBED_OWN];
+    size_t n_own;
     text_list_t dtypes; /* names; the first is the default */
     described_dtype_t
         types[DESCRIBED_DTYPES]; /* of each; all have the same letters, T among them */
@@ -150,6 +158,8 @@ status_t description_techniques(const description_t *description, const case_t *
 /* The default bounds of an output of this type. */
 bounds_t description_bounds(element_t element);
 
+/* The number of a case's choice of a technique of its own. */
+size_t description_choice(const description_t *description, const case_t *spec, size_t technique);
 /* The number of a case's dtype. */
 size_t description_dtype(const description_t *description, const case_t *spec);
 /* The element type of T in cases of a dtype. */
@@ -192,9 +202,10 @@ typedef union described_value {
 
 /* Values of a case's params in the order of description->params; sm_count 0: unknown here. */
 typedef struct described_values {
-    int64_t params[DESCRIBED_PARAMS + 1]; /* and sm_count */
-    scope_list_t lists[DESCRIBED_PARAMS + 1];
-    const char *names[DESCRIBED_PARAMS + 1];
+    int64_t params[DESCRIBED_PARAMS +
+                   DESCRIBED_OWN]; /* and sm_count or, of tolerances, techniques of its own */
+    scope_list_t lists[DESCRIBED_PARAMS + DESCRIBED_OWN];
+    const char *names[DESCRIBED_PARAMS + DESCRIBED_OWN];
     size_t dtype; /* its number */
     scope_t
         scope; /* points into this struct, which must not be copied, the description and the case */

@@ -42,6 +42,23 @@ static status_t read_expression_of(const node_t *node, const description_t *desc
     return status == STATUS_OK ? STATUS_OK : node_error(node, err, "%s", wrong.text);
 }
 
+/* Of a tolerance, over params and techniques of the description's own. */
+static status_t read_bound(const node_t *node, const description_t *description,
+                           expression_t **expression, error_t *err) {
+    const char *names[DESCRIBED_PARAMS + DESCRIBED_OWN];
+    const size_t n = description->params.n;
+    const scope_t scope = {.names = names,
+                           .n = n + description->n_own,
+                           .itemsizes = description->types[0].itemsizes,
+                           .lists = description->lists};
+    error_t wrong = ERROR_INIT;
+    for (size_t i = 0; i < scope.n; i++)
+        names[i] = i < n ? description->params.items[i] : description->own[i - n].name;
+    return expression_parse(json_string_value(node->json), &scope, expression, &wrong) == STATUS_OK
+               ? STATUS_OK
+               : node_error(node, err, "%s", wrong.text);
+}
+
 static status_t read_expression(const node_t *node, const description_t *description, int64_t least,
                                 expression_t **expression, error_t *err) {
     return read_expression_of(node, description, NULL, least, expression, err);
@@ -303,7 +320,7 @@ static status_t read_bounds(const node_t *node, const description_t *description
     if (bounds->of_change)
         rel_l2 = change;
     if (json_is_string(rel_l2.json))
-        TRY(read_expression(&rel_l2, description, 0, of_rel_l2, err));
+        TRY(read_bound(&rel_l2, description, of_rel_l2, err));
     else if (node_exists(&rel_l2))
         TRY(node_number(&rel_l2, 0, 1, &bounds->rel_l2, err));
     if (node_exists(&max_abs))
@@ -650,10 +667,10 @@ status_t read_description(const node_t *top, description_t *description, error_t
     node_t where = node_member(top, "where");
     TRY(dtypes_read(top, description, err));
     TRY(read_study(top, description, err));
+    TRY(read_techniques(top, description, err));
     TRY(read_arrays(top, description, err));
     TRY(read_flag(top, "splits", &description->splits, err));
     TRY(read_scalars(top, description, err));
-    TRY(read_techniques(top, description, err));
     if (node_exists(&where))
         TRY(read_expression(&where, description, 0, &description->where, err));
     TRY(read_cost(top, description, err));
