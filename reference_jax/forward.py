@@ -55,6 +55,7 @@ class Jit(Case, ABC):
             self._device, memory_kind="pinned_host" if self._on_gpu else None
         )
         self._inputs = inputs
+        self.audited = "train" if self._steps > 0 else "host_to_host"
         self.load(inputs)
         self._forward = self._jitted(inputs)
         self._once("compile", self._compile)
@@ -106,11 +107,6 @@ class Jit(Case, ABC):
                 yield run
         else:
             yield self.run
-
-    @property
-    def audited(self) -> str:
-        """The phase that a call of `timed` takes."""
-        return "train" if self._steps > 0 else "host_to_host"
 
     def timed_phase(self, phase: str) -> TimedPhase | None:
         """Return what `forward` times; None for other phases, and where inputs change in each run."""

@@ -51,6 +51,7 @@ class ForwardCase(Case, ABC):
     def __init__(self, inputs: Any, device: Device, mark: Mark) -> None:
         super().__init__(device, mark)
         self._inputs = inputs
+        self.audited = "train" if self._steps > 0 else "host_to_host"
         self._copies = self._on_gpu
         """Whether a run copies input and output."""
         self._model = self._build()
@@ -112,11 +113,6 @@ class ForwardCase(Case, ABC):
         else:
             with self.grad_mode():
                 yield self.run
-
-    @property
-    def audited(self) -> str:
-        """The phase that a call of `timed` takes."""
-        return "train" if self._steps > 0 else "host_to_host"
 
     def timed_phase(self, phase: str) -> TimedPhase | None:
         """Return what `forward` times; None for other phases, and where inputs change in each run."""

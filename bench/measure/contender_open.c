@@ -273,7 +273,7 @@ static void read_resources(contender_t *c, const json_t *json) {
 }
 
 /* A case's results are those of its first pass. */
-static bool needs_results(const contender_t *c) {
+bool contender_needs_results(const contender_t *c) {
     const bool is_draw = c->settings->pass == 0 && c->draw > 0;
     return c->settings->pass <= 1 && !is_draw;
 }
@@ -346,7 +346,7 @@ static json_t *ask_open(contender_t *c) {
         open_request_make(&c->result.spec, c->program, c->settings->seed, c->settings->profile);
     open_request_set_refill(request, c);
     set_cache(c, request);
-    if (!needs_results(c))
+    if (!contender_needs_results(c))
         open_request_without_results(request, c->worker->hello);
     if (!set_inputs(c, request)) {
         json_decref(request);

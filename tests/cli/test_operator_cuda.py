@@ -381,20 +381,29 @@ TRAINING_RUNG = """
     """
 
 
+GROWING = "def step(p, x, step): return p + 6 * x, p[0]"
+LEARNED = """
+def data(params, dtype):
+    import torch
+    return [torch.ones(params["n"])]
+
+def evaluate(p, x):
+    return {"accuracy": p[0].item() / x[0].item(), "dataset": "made up"}
+"""
+
+
 def growing(folder: Path, rung: str, **keys: Any) -> Path:
     """Make a training with one rung, `grow`."""
     curve = {"name": "first", "shape": ["ceil_div(steps, 2)"], "dtype": "T"}
     return write_operator(
         folder,
         {
-            "reference.py": "def step(p, x, step): return p + 6 * x, p[0]",
+            "reference.py": GROWING + LEARNED,
             "grow.cu": HEAD + rung,
         },
         params={"n": {"default": 1000}, "steps": {"default": 5}},
-        training={"steps": "steps"},
-        inputs=[MIXED["inputs"][0], X],
         outputs=[{**curve, "curve": True, "every": 2}],
-        **keys,
+        **{"training": {"steps": "steps"}, "inputs": [MIXED["inputs"][0], X], **keys},
     )
 
 
@@ -438,6 +447,54 @@ def test_a_training_that_is_compared_by_its_steps(tmp_path: Path) -> None:
         ns = {phase: facts["median"] for phase, facts in case["phases"].items()}
         assert ns["step_device"] == pytest.approx(ns["train_device"] / 5)
         assert ns["train"] > 3 * ns["step"] > 0
+
+
+# As the rung, in C, which is told nothing of the steps before.
+GROWING_IN_C = """
+void run(T *p, const T *x, T *first, long long n, long long steps) {
+    for (int s = 0; s < WORKLOAD_STEPS; s++) {
+        if (s % 2 == 0)
+            first[s / 2] = p[0];
+        for (long long i = 0; i < n; i++)
+            p[i] += 6 * x[i];
+    }
+}
+"""
+
+
+def test_a_whole_training_is_call_after_call(tmp_path: Path) -> None:
+    """Each goes on where the last one ended, in every engine; the reference says what is learned."""
+    gpu = Gpu(tmp_path / "gpu", more_in_c=TRAINING_IN_C)
+    training = {"steps": "steps", "whole": "4 * steps"}
+    start = {**MIXED["inputs"][0], "fill": {"uniform": [0, 1]}}
+    inputs = [start, {**X, "fill": "data"}]
+    keys = {"training": training, "compare": "step", "inputs": inputs}
+    folder = growing(tmp_path / "growing", TRAINING_RUNG, **keys)
+    (folder / "omp.c").write_text(GROWING_IN_C.replace("T *p, const T *x", "const T *x, T *p"))
+    cpu = {"device": ["cpu"], "variants": ["eager"]}
+    contenders = [
+        cuda("grow"),
+        {"engine": "cpu", "variants": ["omp"]},
+        {"engine": "pytorch", **cpu},
+    ]
+    cases = gpu.run(folder, contenders, axes={"steps": [4]})
+    assert len(cases) == 3
+    for case in cases.values():
+        ok(case)
+        results = case["results"]
+        steps, values = zip(*results["first"], strict=True)
+        assert steps == tuple(range(0, 16, 2))
+        assert values == pytest.approx([values[0] + 6 * step for step in steps])
+        assert results["accuracy"] == pytest.approx(values[0] + 6 * 16)
+        assert results["dataset"] == "made up"
+
+
+def test_a_whole_training_has_whole_calls(tmp_path: Path) -> None:
+    folder = growing(tmp_path / "growing", "", training={"steps": "steps", "whole": 12})
+    refused = bench(
+        "run", "--workload", folder, "--set", "steps=5", "--set", "device=cpu", expect=2
+    ).stderr
+    assert "training.whole: 12, expected a multiple of the 5 steps of a call" in refused
 
 
 def test_what_a_rung_says_of_its_launches(tmp_path: Path) -> None:

@@ -151,4 +151,6 @@ def test_every_contender_is_right(names: list[str], tmp_path: Path) -> None:
     for case in cases:
         if not (case["reason"] or "").startswith(NOT_TRIED):
             assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"], case["reason"]
+            if case["workload"] == "two_layers":
+                assert [step for step, _ in case["results"]["loss"]] == list(range(60)), case["id"]
             assert ("step" in case["phases"]) == (case["workload"] == "mnist"), case["id"]

@@ -53,6 +53,34 @@ static bool allows(const case_t *spec) {
     return allowed;
 }
 
+bool described_is_by_step(const description_t *description) {
+    return description->compared_by != NULL && strcmp(description->compared_by, PHASE_STEP) == 0;
+}
+
+status_t described_whole(const case_t *spec, size_t *calls, uint64_t *seed, error_t *err) {
+    const description_t *d = described_find(spec->workload);
+    described_values_t values;
+    int64_t whole = 0, of_seed = 1;
+    size_t steps;
+    *calls = 0;
+    if (d == NULL || d->whole == NULL)
+        return STATUS_OK;
+    description_values(d, spec, 0, &values);
+    TRY(description_steps(d, spec, &steps, err));
+    if (expression_value(d->whole, &values.scope, &whole, err) != STATUS_OK)
+        return error_within(err, "training.whole");
+    if (d->seed != NULL && expression_value(d->seed, &values.scope, &of_seed, err) != STATUS_OK)
+        return error_within(err, "training.seed");
+    if (whole < 1 || whole % (int64_t)steps != 0)
+        return error_set(err, STATUS_FAILED,
+                         "training.whole: %" PRId64
+                         ", expected a multiple of the %zu steps of a call",
+                         whole, steps);
+    *calls = (size_t)whole / steps;
+    *seed = (uint64_t)of_seed;
+    return STATUS_OK;
+}
+
 static status_t validate(const case_t *spec, error_t *err) {
     const description_t *d = described_find(spec->workload);
     described_shape_t shapes[DESCRIBED_ARRAYS];
@@ -61,6 +89,7 @@ static status_t validate(const case_t *spec, error_t *err) {
     size_t steps;
     TRY(description_where(d, spec, &allowed, err));
     TRY(description_steps(d, spec, &steps, err));
+    TRY(described_whole(spec, &(size_t){0}, &(uint64_t){0}, err));
     TRY(description_arrays(d, spec, shapes, &n, err));
     for (size_t i = 0; i < d->n_scalars; i++) {
         double value;
@@ -311,7 +340,7 @@ status_t described_request(const description_t *d, const case_t *spec, json_t **
     if (d->steps != NULL)
         json_object_set_new(*request, "steps",
                             json_integer((json_int_t)description_steps_of(d, spec)));
-    if (description_is_by_step(d))
+    if (described_is_by_step(d))
         json_object_set_new(*request, "by_step", json_true());
     if (d->splits)
         json_object_set_new(*request, "splits", json_string(d->size_param));

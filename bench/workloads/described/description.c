@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
-#include "model/result.h"
 #include "workloads/described/description_params.h"
 #include "workloads/described/description_read.h"
 
@@ -206,10 +205,6 @@ size_t description_steps_of(const description_t *description, const case_t *spec
     size_t steps = 1;
     description_steps(description, spec, &steps, &ignored);
     return steps;
-}
-
-bool description_is_by_step(const description_t *description) {
-    return description->compared_by != NULL && strcmp(description->compared_by, PHASE_STEP) == 0;
 }
 
 /* A curve has as many values as steps record one. */
@@ -651,6 +646,7 @@ status_t description_load(const char *folder, description_t *description, error_
         description->files = files;
         description->folder = realpath(folder, NULL);
         description->has_jax = reference_defines(folder, description_jax_function(description));
+        description->has_evaluate = reference_defines(folder, "evaluate");
         status = find_c_reference(folder, description, err);
         if (status != STATUS_OK)
             description_free(description);
@@ -682,6 +678,8 @@ void description_free(description_t *description) {
     }
     expression_free(description->where);
     expression_free(description->steps);
+    expression_free(description->whole);
+    expression_free(description->seed);
     expression_free(description->cost.bytes);
     expression_free(description->cost.flops);
     expression_free(description->cost.working_set);

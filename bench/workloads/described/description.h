@@ -131,6 +131,9 @@ typedef struct description {
     bool splits;             /* kernels may be launched for a part of the size */
     expression_t *steps;     /* of a call, which is a training; NULL: it is none */
     bounded_by_t bounded_by; /* of a training */
+    expression_t *whole;     /* steps of all of it, of which a call is a part; NULL: it is a call */
+    expression_t *seed;      /* whose inputs it has; NULL: 1 */
+    bool has_evaluate;       /* its reference.py says what a whole training has learned */
 } description_t;
 
 /* The description in a folder, "…/workload.json"; or "…/operator.json", its former name, if there is only that. The
@@ -233,8 +236,6 @@ described_value_t description_scalar_value(const description_t *description, siz
 /* Of a call: 1 without "training". STATUS_FAILED as above. */
 status_t description_steps(const description_t *description, const case_t *spec, size_t *steps,
                            error_t *err);
-/* Is it a training whose verdicts compare a step? Its phases are then those of train_phases_t. */
-bool description_is_by_step(const description_t *description);
 /* description_steps() of a case that has passed workload_check(). */
 size_t description_steps_of(const description_t *description, const case_t *spec);
 /* Is the case one that `where` allows? STATUS_FAILED if that cannot be computed. */

@@ -502,14 +502,15 @@ enum { DESCRIPTION_SCHEMA = 1, LONGEST_SUMMARY = 200 };
 /* ---- training --------------------------------------------------------------------------------- */
 
 static status_t read_training(const node_t *top, description_t *description, error_t *err) {
-    static const char *const KEYS[] = {"steps", "bounded_by"};
+    static const char *const KEYS[] = {"steps", "bounded_by", "whole", "seed"};
     static const char *const BOUNDS[] = {"passes", "steps"};
     static const bounded_by_t KINDS[] = {BOUNDED_BY_PASSES, BOUNDED_BY_STEPS};
     const vocabulary_t bounds = {"bound", "", BOUNDS, 2};
     const node_t training = node_member(top, "training"), params = node_member(top, "params");
     if (!node_exists(&training))
         return STATUS_OK;
-    TRY(node_object(&training, KEYS, 2, 1, err));
+    TRY(node_object(&training, KEYS, 4, 1, err));
+    const node_t whole = node_member(&training, "whole"), seed = node_member(&training, "seed");
     const node_t bounded_by = node_member(&training, "bounded_by"),
                  steps = node_member(&training, "steps"),
                  taken = node_member(&params, DESCRIBED_STEP);
@@ -521,6 +522,12 @@ static status_t read_training(const node_t *top, description_t *description, err
         TRY(node_choice(&bounded_by, &bounds, &index, err));
         description->bounded_by = KINDS[index];
     }
+    if (node_exists(&seed) && !node_exists(&whole))
+        return node_error(&seed, err, "only with \"whole\", whose inputs are those of the seed");
+    if (node_exists(&whole))
+        TRY(read_expression(&whole, description, 1, &description->whole, err));
+    if (node_exists(&seed))
+        TRY(read_expression(&seed, description, 1, &description->seed, err));
     return read_expression(&steps, description, 1, &description->steps, err);
 }
 

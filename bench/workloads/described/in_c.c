@@ -131,10 +131,10 @@ static void fill_outputs(described_c_t *s) {
                         described_random_kind(element_of(s, i)));
 }
 
-/* What a run computes from anew: arrays in place, or all inputs. */
+/* Those that a run changes, or the others. */
 static void copy_inputs(described_c_t *s, bool in_place) {
     for (size_t i = 0; i < s->data->n_arrays; i++)
-        if (is_input(s, i) && (!in_place || is_output(s, i)))
+        if (is_input(s, i) && in_place == is_output(s, i))
             memcpy(s->arrays[i].at, s->arrays[i].given, s->arrays[i].bytes);
 }
 
@@ -254,7 +254,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     const case_t *spec = request->spec;
     s->description = described_find(spec->workload);
     s->is_reference = signature_is_wide(spec);
-    if (description_is_by_step(s->description))
+    if (described_is_by_step(s->description))
         s->steps = description_steps_of(s->description, spec);
     TRY(load(session, request->object, err));
     TRY(session_skip(session, check_room(s->description, spec, err)));
@@ -264,6 +264,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     take_inputs(s);
     signature_constants(s->description, spec, &s->constants, &s->arguments[s->n_arguments]);
     copy_inputs(s, false);
+    copy_inputs(s, true);
     session_add_phases(session, CLOCK_HOST,
                        s->steps > 0 ? NAMES("train", "total", "residual", PHASE_STEP)
                                     : NAMES("forward", "total", "residual", "host_to_host"));
@@ -370,7 +371,8 @@ static status_t write_scales(const described_c_t *s, const char *folder, error_t
 static status_t output(session_t *session, const char *folder, text_list_t *names, error_t *err) {
     described_c_t *s = session->state;
     fill_outputs(s);
-    copy_inputs(s, true);
+    if (!session->continues)
+        copy_inputs(s, true);
     call(s);
     session->changed = changed_input(s);
     if (s->is_reference && session->changed != NULL)
