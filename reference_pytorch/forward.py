@@ -122,8 +122,10 @@ class ForwardCase(Case, ABC):
 
     @contextmanager
     def _repeated_forward(self) -> Iterator[Callable[[], None]]:
+        forward = self._rebuild() if self.builds_in_sample else self._forward
+
         def run() -> None:
-            self._forward(x)
+            forward(x)
             self._device.synchronize()
 
         with self.grad_mode():

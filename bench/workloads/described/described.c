@@ -39,6 +39,8 @@ static const char *const MODES_OF_ALL[] = {"eager",         "inference", "compil
                                            "compile_graph", "mapped",    NULL};
 static const char *const MODES_OF_TRAININGS[] = {"eager",         "inference",   "compile", "graph",
                                                  "compile_graph", "combo_graph", NULL};
+static const char *const MODES_BY_HAND[] = {"eager",         "inference",   "compile",      "graph",
+                                            "compile_graph", "combo_graph", "manual_graph", NULL};
 static const char *const POLLING[] = {"mapped", NULL};
 static const char *const JAX_MODES[] = {"jit", "aot", "overlap", NULL};
 static const char *const JAX_MODES_OF_ALL[] = {"jit", "aot", NULL};
@@ -456,9 +458,10 @@ static void make_workload(described_entry_t *entry) {
         .techniques = entry->techniques,
         .n_techniques = DESCRIBED_TECHNIQUES + d->n_own,
         .dtypes = entry->dtypes,
-        .pytorch_variants = d->splits          ? MODES
-                            : d->steps != NULL ? MODES_OF_TRAININGS
-                                               : MODES_OF_ALL,
+        .pytorch_variants = d->splits            ? MODES
+                            : d->has_manual_step ? MODES_BY_HAND
+                            : d->steps != NULL   ? MODES_OF_TRAININGS
+                                                 : MODES_OF_ALL,
         .pytorch_polling = POLLING,
         .jax_variants = !d->has_jax        ? NULL
                         : d->splits        ? JAX_MODES
