@@ -233,13 +233,18 @@ static void read_phases(contender_t *c, const json_t *phases) {
     }
 }
 
+static bool is_oracle(const contender_t *c, const workload_t *workload) {
+    return workload != NULL && workload->pytorch_oracle != NULL &&
+           strcmp(c->result.spec.variant, workload->pytorch_oracle) == 0;
+}
+
 /* A script without what contenders are compared by would be compared with nothing, which nobody would
  * notice. */
 static void require_compared_phase(contender_t *c) {
     const workload_t *workload = workload_find(c->result.spec.workload);
     const char *by = workload != NULL ? workload->compared_by : NULL;
     const bool is_whole = by == NULL || strcmp(by, COMPUTATION) == 0;
-    if (!c->active || case_engine_is_built_in(c->result.spec.engine) ||
+    if (!c->active || case_engine_is_built_in(c->result.spec.engine) || is_oracle(c, workload) ||
         (is_whole ? result_whole_phase(&c->result) : result_phase(&c->result, by)))
         return;
     char reason[200];
@@ -269,7 +274,7 @@ static void read_resources(contender_t *c, const json_t *json) {
 }
 
 /* A case's results are those of its first pass. */
-static bool needs_results(const contender_t *c) {
+bool contender_needs_results(const contender_t *c) {
     const bool is_draw = c->settings->pass == 0 && c->draw > 0;
     return c->settings->pass <= 1 && !is_draw;
 }
@@ -342,7 +347,7 @@ static json_t *ask_open(contender_t *c) {
         open_request_make(&c->result.spec, c->program, c->settings->seed, c->settings->profile);
     open_request_set_refill(request, c);
     set_cache(c, request);
-    if (!needs_results(c))
+    if (!contender_needs_results(c))
         open_request_without_results(request, c->worker->hello);
     if (!set_inputs(c, request)) {
         json_decref(request);

@@ -144,6 +144,13 @@ static status_t open_made_inputs(trial_t *trial, error_t *err) {
     return STATUS_OK;
 }
 
+/* Does the oracle say what a whole training has learned? */
+static bool evaluates(const trial_t *trial) {
+    const description_t *description = described_find(trial->group->workload->name);
+    return description != NULL && description->whole != NULL && description->has_evaluate &&
+           trial->run->settings.pass <= 1;
+}
+
 /* The group's reference outputs; NULL, with the reason, without them. */
 static const kept_reference_t *find_reference(trial_t *trial, error_t *why) {
     run_t *run = trial->run;
@@ -152,7 +159,7 @@ static const kept_reference_t *find_reference(trial_t *trial, error_t *why) {
     status_t status = open_made_inputs(trial, why);
     if (status == STATUS_OK && !is_known(run, kept))
         status = compute_reference(trial, kept, why);
-    if (status == STATUS_OK && kept->reference.verified)
+    if (status == STATUS_OK && (kept->reference.verified || evaluates(trial)))
         status = open_verifier(trial, why);
     spent_switch(run->settings.spent, before);
     if (status == STATUS_OK)
@@ -440,6 +447,8 @@ static void check_all(trial_t *trial, const reference_t *reference, bool after) 
             say(trial, "checking", i);
         contender_check(contender, &expected,
                         after ? &contender->result.after : &contender->result.before);
+        if (!after)
+            contender_train(contender, evaluates(trial) ? trial->verifier : NULL);
     }
 }
 
