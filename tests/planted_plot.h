@@ -164,16 +164,6 @@ static inline const char *table_of(chart_t *chart) {
     return chart->data;
 }
 
-static inline void assert_has(const char *text, const char *part) {
-    if (strstr(text, part) == NULL)
-        fail_msg("\"%s\" is not in:\n%s", part, text);
-}
-
-static inline void assert_lacks(const char *text, const char *part) {
-    if (strstr(text, part) != NULL)
-        fail_msg("\"%s\" is in:\n%s", part, text);
-}
-
 static inline void assert_drawn(char *why) {
     if (why != NULL)
         fail_msg("not drawn: %s", why);
@@ -184,7 +174,5 @@ static inline void not_drawn(char *why, const char *expected) {
     assert_string_equal(why, expected);
     free(why);
 }
-
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 #endif

@@ -178,7 +178,7 @@ static void test_judged_again(void **state) {
     assert_int_equal(result.flags.n, 2);
     AUTO_FREE char *first = flag_text(&result.flags.items[0]),
                    *other = flag_text(&result.flags.items[1]);
-    assert_non_null(strstr(first, "faster than the launch limit (111 % of it)"));
+    assert_has(first, "faster than the launch limit (111 % of it)");
     device_rates_t rates = RATES;
     rates.launch_ns = 450;
     limit_set_again(&result, workload_find("mlp_infer"), &rates);
