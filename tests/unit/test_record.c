@@ -156,19 +156,6 @@ static void test_facts_of_passes(void **state) {
     assert_int_equal(again.n_passes, 2);
 }
 
-static void test_later_lines_win(void **state) {
-    const char *folder = *state;
-    write_header(folder, NULL, "NVIDIA H200", "{}");
-    append(folder, make_result("cuda", "01_study", 1, CUDA_PHASES, 1000));
-    append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
-    append(folder, make_result("cuda", "01_study", 1, CUDA_PHASES, 5000));
-    AUTO(record_free) record_t run;
-    assert_ok(record_load(folder, &run, &err));
-    assert_int_equal(run.n_cases, 2);
-    assert_true(result_median(&run.cases[0], "malloc") == 5000);
-    assert_true(result_median(&run.cases[1], "malloc") == 1000);
-}
-
 static void test_gzip_then_resumed(void **state) {
     const char *folder = *state;
     write_header(folder, "2026-03-02T11:00:00Z", "NVIDIA H200", "{}");

@@ -134,23 +134,6 @@ static record_t planted(const char *only, double ratio) {
     return run;
 }
 
-static void the_confirmed_case_is_preferred(void **state) {
-    AUTO(record_free) record_t run = planted(NULL, 20);
-    AUTO(comparison_set_list_free)
-    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
-    const size_row_t *rows = sets.items[0].rows;
-    assert_string_equal(rows[0].strongest->spec.variant, "fused");
-    assert_ptr_equal(standing_compared(&rows[0].theirs), rows[0].strongest);
-    assert_false(rows[0].headline.self_reported);
-    assert_int_equal(rows[0].headline.verdict, VERDICT_OURS);
-    assert_null(rows[1].strongest);
-    assert_string_equal(standing_compared(&rows[1].theirs)->spec.variant, "claims");
-    assert_int_equal(rows[1].headline.verdict, VERDICT_NONE);
-    assert_true(rows[1].headline.self_reported);
-    assert_null(rows[2].theirs.claimed);
-    assert_false(rows[2].headline.self_reported);
-}
-
 /* Ratios to a fixed case, too: PyTorch eager is one side of the study's comparison. */
 static void a_claim_has_no_ratio(void **state) {
     AUTO(record_free) record_t run = planted(NULL, 20);
@@ -293,36 +276,6 @@ static void who_is_ours_and_who_a_rival(void **state) {
     assert_true(engine_order("cuda", "pytorch") < 0);
     assert_true(engine_order("jax", "abc") < 0); /* known by name first */
     assert_true(engine_order("abc", "triton") < 0);
-}
-
-static void strongest_is_whoever_is_fastest(void **state) {
-    static const char *const STRONGEST[] = {"pytorch", "jax", "triton"};
-    AUTO(record_free) record_t run = rivals_planted(true, NULL);
-    AUTO(comparison_set_list_free)
-    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
-    assert_int_equal(sets.n, 2);
-    assert_int_equal(sets.items[0].n_rivals, 3);
-    for (size_t i = 0; i < 3; i++) {
-        const size_row_t *row = &sets.items[0].rows[i];
-        assert_string_equal(sets.items[0].rivals[i], STRONGEST[i]); /* in the order of names */
-        assert_string_equal(row->strongest->spec.engine, STRONGEST[i]);
-        assert_ptr_equal(row->rivals[i].standing.fastest, row->strongest);
-    }
-    assert_int_equal(sets.items[0].rows[2].headline.verdict, VERDICT_THEIRS);
-    assert_false(can_be_fastest(&run.cases[10])); /* the wrong one */
-    assert_true(can_be_fastest(&run.cases[9]));
-    assert_string_equal(sets.items[0].rows[0].host->spec.variant, "ref");
-    assert_string_equal(sets.items[0].rows[0].host_rival->spec.engine, "jax");
-}
-
-static void a_set_by_another_phase_has_its_own_strongest(void **state) {
-    AUTO(record_free) record_t run = rivals_planted(true, NULL);
-    AUTO(comparison_set_list_free)
-    comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
-    AUTO(comparison_set_free_rows)
-    comparison_set_t total = comparison_set_by(&sets.items[0], "total");
-    assert_string_equal(total.phase, "total");
-    assert_string_equal(total.rows[1].strongest->spec.engine, "jax");
 }
 
 static void findings_name_the_strongest_and_tables_each(void **state) {
