@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,16 +111,8 @@ class Operator:
 
     @property
     def parts(self) -> list[int | slice]:
-        """Where the inputs of each argument stand among all: those of a list are one argument."""
-        parts: dict[str, int | slice] = {}
-        for i, array in enumerate(self.inputs):
-            if array.list is None:
-                parts[array.name] = i
-            else:
-                first = parts.get(array.list, slice(i, i))
-                assert isinstance(first, slice)
-                parts[array.list] = slice(first.start, i + 1)
-        return list(parts.values())
+        """Where the inputs of each argument stand among all."""
+        return parts_of(self.inputs)
 
     @property
     def function(self) -> str:
@@ -130,6 +122,19 @@ class Operator:
     def place(self, stem: str) -> str:
         """Return one of its Python files for messages."""
         return f"{Path(self.folder).name}/{stem}.py"
+
+
+def parts_of(arrays: Sequence[Array], before: int = 0) -> list[int | slice]:
+    """Return where the arrays of each argument stand, after others: those of a list are one."""
+    parts: dict[str, int | slice] = {}
+    for i, array in enumerate(arrays, before):
+        if array.list is None:
+            parts[array.name] = i
+        else:
+            first = parts.get(array.list, slice(i, i))
+            assert isinstance(first, slice)
+            parts[array.list] = slice(first.start, i + 1)
+    return list(parts.values())
 
 
 _FILL = Shape(

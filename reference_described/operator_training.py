@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils import _pytree as pytree
 
 from capturing import compiled
 from forward import listed
@@ -46,7 +47,7 @@ def compiled_training(
     reuses_memory = mode == "max-autotune"
 
     def in_place(inputs: list[Tensor], number: int) -> list[Tensor]:
-        found = listed(step(inputs, number))
+        found = pytree.tree_leaves(step(inputs, number))
         values = [y.clone() for y in found[len(places) :]]  # one may be a part of what changes now
         for place, value in zip(places, found, strict=False):
             if value is not inputs[place]:

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "model/result.h"
+#include "workloads/described/description_names.h"
 #include "workloads/described/launches.h"
 #include "workloads/described/signature.h"
 #include "workloads/described/temporaries.h"
@@ -155,7 +156,8 @@ static bounds_t bounds(const case_t *spec, const char *array) {
     bounds_t bounds = {0};
     error_t ignored = ERROR_INIT; /* validate() has reported it */
     for (size_t i = 0; i < d->n_arrays; i++)
-        if (strcmp(d->arrays[i].name, array) == 0)
+        if (strcmp(d->arrays[i].name, array) == 0 ||
+            (d->arrays[i].repeat != NULL && is_item_of(d->arrays[i].name, array)))
             description_bounds_of(d, i, spec, &bounds, &ignored);
     return bounds;
 }

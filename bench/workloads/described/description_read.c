@@ -410,8 +410,6 @@ static status_t read_repeat(const node_t *input, const description_t *descriptio
     const node_t repeat = node_member(input, "repeat"), name = node_member(input, "name");
     if (!node_exists(&repeat))
         return STATUS_OK;
-    if (array->is_output)
-        return node_error(&repeat, err, "not with \"in_place\": true");
     if (text_list_has(&description->params, DESCRIBED_ITEM))
         return node_error(&repeat, err,
                           "\"" DESCRIBED_ITEM "\" is the number of an array in its list: give the "

@@ -129,7 +129,7 @@ typedef struct field {
 
 static status_t field_value(const field_t *field, const described_values_t *values, int64_t most,
                             int64_t *value, error_t *err) {
-    status_t status = table_text_value(field->text, values, 1, value, err);
+    status_t status = table_text_value(field->text, &values->scope, 1, value, err);
     if (status == STATUS_OK && (*value < 1 || *value > most))
         status = error_set(err, STATUS_FAILED, "\"%s\" is %" PRId64 ", expected 1 to %" PRId64,
                            field->text, *value, most);
