@@ -432,9 +432,10 @@ def test_launches_of_a_training(tmp_path: Path) -> None:
     assert not any(line.startswith("p is") for line in gpu.launches())
 
 
-def test_a_training_that_is_compared_by_its_steps(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compared", ["step", "train"])
+def test_a_training_that_is_compared_by_its_steps(tmp_path: Path, compared: str) -> None:
     gpu = Gpu(tmp_path / "gpu", more_in_c=TRAINING_IN_C)
-    folder = growing(tmp_path / "growing", TRAINING_RUNG, compare="step")
+    folder = growing(tmp_path / "growing", TRAINING_RUNG, compare=compared)
     contenders = [cuda("grow", alloc=["malloc"]), cuda("grow", launch=["graph"])]
     cases = gpu.run(folder, contenders)
     parts = {"part_record", "part_add"}

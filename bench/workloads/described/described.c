@@ -57,7 +57,8 @@ static bool allows(const case_t *spec) {
 }
 
 bool described_is_by_step(const description_t *description) {
-    return description->compared_by != NULL && strcmp(description->compared_by, PHASE_STEP) == 0;
+    const char *by = description->compared_by;
+    return by != NULL && (strcmp(by, PHASE_STEP) == 0 || strcmp(by, PHASE_TRAIN) == 0);
 }
 
 status_t described_whole(const case_t *spec, size_t *calls, uint64_t *seed, error_t *err) {
@@ -454,6 +455,7 @@ static void make_workload(described_entry_t *entry) {
         .study = d->study,
         .compared_by = d->compared_by,
         .sample_steps = steps_of,
+        .sample_is_epoch = d->steps != NULL && strcmp(expression_text(d->steps), "epochs") != 0,
         .has_loss = has_loss(d),
         .bounded_by = d->bounded_by,
         .host_to_host = "from inputs in host memory to outputs in host memory",

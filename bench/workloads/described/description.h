@@ -124,12 +124,13 @@ typedef struct description {
     char *size_param;         /* x axis of charts; default: the last param */
     const char *size_name;    /* in texts: "batch size"; default: the param */
     char *size_label;         /* of the axis: "batch, samples"; default: the param */
-    char *size_after;        /* after a size, " points", if the unit begins with the param's name */
-    int64_t reference_size;  /* which findings show first; 0: none */
-    struct study *study;     /* that it reproduces (results/study_csv.h), or NULL */
-    const char *compared_by; /* as workload_t has it: COMPUTATION, NULL or PHASE_STEP */
-    bool splits;             /* kernels may be launched for a part of the size */
-    expression_t *steps;     /* of a call, which is a training; NULL: it is none */
+    char *size_after;       /* after a size, " points", if the unit begins with the param's name */
+    int64_t reference_size; /* which findings show first; 0: none */
+    struct study *study;    /* that it reproduces (results/study_csv.h), or NULL */
+    const char
+        *compared_by;    /* as workload_t has it: COMPUTATION, NULL, PHASE_STEP or PHASE_TRAIN */
+    bool splits;         /* kernels may be launched for a part of the size */
+    expression_t *steps; /* of a call, which is a training; NULL: it is none */
     bounded_by_t bounded_by; /* of a training */
     expression_t *whole;     /* steps of all of it, of which a call is a part; NULL: it is a call */
     expression_t *seed;      /* whose inputs it has; NULL: 1 */

@@ -661,15 +661,15 @@ static status_t read_head(const node_t *top, description_t *description, error_t
 }
 
 static status_t read_compare(const node_t *top, description_t *description, error_t *err) {
-    static const char *const PHASES[] = {COMPUTATION, "host_to_host", PHASE_STEP};
-    static const char *const COMPARED[] = {COMPUTATION, NULL, PHASE_STEP};
-    const vocabulary_t phases = {"time", "", PHASES, 3};
+    static const char *const PHASES[] = {COMPUTATION, "host_to_host", PHASE_STEP, PHASE_TRAIN};
+    static const char *const COMPARED[] = {COMPUTATION, NULL, PHASE_STEP, PHASE_TRAIN};
+    const vocabulary_t phases = {"time", "", PHASES, 4};
     node_t compare = node_member(top, "compare");
     size_t index = 0;
     if (node_exists(&compare))
         TRY(node_choice(&compare, &phases, &index, err));
     description->compared_by = COMPARED[index];
-    return index == 2 && description->steps == NULL
+    return index >= 2 && description->steps == NULL
                ? node_error(&compare, err, "only with \"training\"")
                : STATUS_OK;
 }
