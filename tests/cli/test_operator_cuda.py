@@ -529,7 +529,8 @@ void run(const T *x, T *const *p, T *first, long long n, long long steps) {
 def test_lists_in_place_and_of_temporaries(tmp_path: Path) -> None:
     """Two launches take turns, and each has of a list what its index has taken."""
     gpu = Gpu(tmp_path / "gpu", more_in_c=LISTS_IN_C)
-    folder = growing(tmp_path / "growing", "", inputs=[{**MIXED["inputs"][0], "repeat": 2}, X])
+    inputs = [{**MIXED["inputs"][0], "repeat": 2}, X]
+    folder = growing(tmp_path / "growing", "", inputs=inputs, compare="step")
     step = "def step(p, x, step): return [p[i] + 6 * (i + 1) * x for i in range(2)], p[0][0]"
     for name, text in {"reference.py": step, "grow.cu": LISTS, "omp.c": LISTS_OMP}.items():
         (folder / name).write_text(text)
@@ -543,6 +544,16 @@ def test_lists_in_place_and_of_temporaries(tmp_path: Path) -> None:
     for case in cases.values():
         ok(case)
     assert not {line for line in gpu.launches() if "held" in line}
+    calls = {
+        name: [call["driver_calls"] for call in case["results"]["epochs"]]
+        for name, case in cases.items()
+        if name.startswith("grow")
+    }
+    # Four arrays, and in each of five steps two temporaries: all of it taken and given back.
+    assert calls["grow/alloc=malloc"] == [28, 28]
+    assert calls["grow"] == [0, 0]
+    first, later = calls["grow/alloc=caching"]
+    assert first > 0 and later == 0
 
 
 def test_a_whole_training_has_whole_calls(tmp_path: Path) -> None:
