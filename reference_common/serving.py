@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import bytecode
 import forked
+import host_memory
 import needs
 import protocol
 from protocol import Answer, DeviceLost, ProtocolError
@@ -80,6 +81,7 @@ class Worker:
         if lacks := engine.packages_lack():
             raise needs.Unavailable(lacks)
         engine.set_environment(self._device_kind)
+        host_memory.keep_freed()
         bytecode.keep(engine.module)
         start_ns = now_ns()
         needs.expect_module(engine.module)
