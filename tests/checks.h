@@ -38,9 +38,19 @@
     do {                                                                                           \
         error_t err = ERROR_INIT;                                                                  \
         assert_int_equal(call, status);                                                            \
-        if (strstr(err.text, words) == NULL)                                                       \
-            fail_msg("found \"%s\", expected \"%s\"", err.text, words);                            \
+        assert_has(err.text, words);                                                               \
     } while (0)
+
+/* What is in a text, and what is not. */
+static inline void assert_has(const char *text, const char *part) {
+    if (strstr(text, part) == NULL)
+        fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static inline void assert_lacks(const char *text, const char *part) {
+    if (strstr(text, part) != NULL)
+        fail_msg("'%s' is in:\n%s", part, text);
+}
 
 /* A text that the caller frees. */
 #define assert_text(call, expected)                                                                \

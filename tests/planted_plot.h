@@ -122,24 +122,29 @@ typedef struct world {
     char *folder, *run;
     plot_source_t source;
     const plot_data_t *data; /* its first shape */
+    chart_t chart;           /* drawn last */
 } world_t;
 
-static inline void load_run(world_t *world) {
+typedef char *drawing_t(const plot_data_t *data, chart_t *chart);
+
+/* All that load something return the world, a test's state. */
+static inline world_t *load_run(world_t *world) {
     assert_ok(plot_source_from_run(world->run, &world->source, &err));
     assert_true(world->source.n_shapes > 0);
     world->data = &world->source.shapes[0];
+    return world;
 }
 
-static inline void load(world_t *world, const char *gpu, const char *wanted) {
+static inline world_t *load(world_t *world, const char *gpu, const char *wanted) {
     write_run(world->run, gpu, wanted);
-    load_run(world);
+    return load_run(world);
 }
 
-static inline void load_cases(world_t *world, const planted_t *cases, size_t n) {
+static inline world_t *load_cases(world_t *world, const planted_t *cases, size_t n) {
     write_header(world->run, "Some GPU");
     for (size_t i = 0; i < n; i++)
         append(world->run, &cases[i]);
-    load_run(world);
+    return load_run(world);
 }
 
 static inline int set_up(void **state) {
@@ -152,6 +157,7 @@ static inline int set_up(void **state) {
 
 static inline int tear_down(void **state) {
     AUTO_FREE world_t *world = *state;
+    chart_free(&world->chart);
     plot_source_free(&world->source);
     fs_remove_temporary(&world->folder);
     free(world->run);
@@ -164,27 +170,24 @@ static inline const char *table_of(chart_t *chart) {
     return chart->data;
 }
 
-static inline void assert_has(const char *text, const char *part) {
-    if (strstr(text, part) == NULL)
-        fail_msg("\"%s\" is not in:\n%s", part, text);
-}
-
-static inline void assert_lacks(const char *text, const char *part) {
-    if (strstr(text, part) != NULL)
-        fail_msg("\"%s\" is in:\n%s", part, text);
-}
-
 static inline void assert_drawn(char *why) {
     if (why != NULL)
         fail_msg("not drawn: %s", why);
 }
 
-static inline void not_drawn(char *why, const char *expected) {
-    assert_non_null(why);
-    assert_string_equal(why, expected);
-    free(why);
+/* Draws the world's chart, and returns its table. */
+static inline const char *drawn(world_t *world, drawing_t *draw) {
+    chart_free(&world->chart);
+    world->chart = (chart_t){0};
+    assert_drawn(draw(world->data, &world->chart));
+    return table_of(&world->chart);
 }
 
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+static inline void not_drawn(const world_t *world, drawing_t *draw, const char *expected) {
+    chart_t chart = {0};
+    AUTO_FREE char *why = draw(world->data, &chart);
+    assert_non_null(why);
+    assert_string_equal(why, expected);
+}
 
 #endif

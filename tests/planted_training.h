@@ -35,11 +35,11 @@ static inline void append_training(const char *folder, const training_t *trainin
     append_result(folder, &result);
 }
 
-static inline void load_trainings(world_t *world, const training_t *trainings, size_t n) {
+static inline world_t *load_trainings(world_t *world, const training_t *trainings, size_t n) {
     write_header(world->run, "Some GPU");
     for (size_t i = 0; i < n; i++)
         append_training(world->run, &trainings[i]);
-    load_run(world);
+    return load_run(world);
 }
 
 #define LOAD_TRAININGS(world, ...)                                                                 \

@@ -4,9 +4,9 @@
 
 #include "checks.h"
 #include "report/environment.h"
-#include "report/findings.h"
 #include "report/tables.h"
 #include "report/warnings.h"
+#include "report/workload.h"
 #include "report_text.h"
 
 #include <stdio.h>

@@ -4,21 +4,6 @@
 
 #include "checks.h"
 
-static inline void succeed(status_t status, const error_t *err) {
-    if (status != STATUS_OK)
-        fail_msg("%s", err->text);
-}
-
-static inline void assert_has(const char *text, const char *part) {
-    if (strstr(text, part) == NULL)
-        fail_msg("'%s' is not in:\n%s", part, text);
-}
-
-static inline void assert_has_not(const char *text, const char *part) {
-    if (strstr(text, part) != NULL)
-        fail_msg("'%s' is in:\n%s", part, text);
-}
-
 static inline size_t cells_of(const char *line, size_t length) {
     size_t pipes = 0;
     for (size_t i = 0; i < length; i++)

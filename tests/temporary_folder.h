@@ -12,6 +12,7 @@ static inline char *temporary_folder(void) {
     return folder;
 }
 
+/* The test's state is the folder. */
 static inline int make_folder(void **state) {
     *state = temporary_folder();
     return 0;
@@ -23,8 +24,5 @@ static inline int remove_folder(void **state) {
     free(*state);
     return 0;
 }
-
-/* The test's state is the folder. */
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 
 #endif

@@ -131,11 +131,4 @@ void comparison_free(comparison_t *comparison);
  * undecided, missing or not comparable. */
 status_t comparison_status(const comparison_t *comparison, bool strict);
 
-void compare_print_table(const comparison_t *comparison, bool all, FILE *out);
-/* Two runs of one build: each cell's difference, and the noise floor from it. */
-void compare_print_floors(const comparison_t *comparison, const floors_t *floors, FILE *out);
-void compare_print_markdown(const comparison_t *comparison, FILE *out);
-void compare_print_junit(const comparison_t *comparison, FILE *out);
-void compare_print_json(const comparison_t *comparison, FILE *out);
-
 #endif

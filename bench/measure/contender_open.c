@@ -201,12 +201,13 @@ json_t *contender_ask(contender_t *c, json_t *request) {
     return NULL;
 }
 
-static void read_once(case_result_t *result, const json_t *once) {
+static void read_once(contender_t *c, const json_t *once) {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)once, name, value) {
+        const bool is_loaded = c->compile_ns > 0 && strcmp(name, "compile") == 0;
         if (text_is_name(name))
-            result_add_once(result, name, json_number_value(value));
+            result_add_once(&c->result, name, is_loaded ? c->compile_ns : json_number_value(value));
     }
 }
 
@@ -370,8 +371,8 @@ static bool ensure_open(contender_t *c, bool first) {
         return false;
     c->generation = c->worker->generation;
     if (first) {
-        read_once(&c->result, json_object_get(c->worker->hello, "once_ns"));
-        read_once(&c->result, json_object_get(answer, "once_ns"));
+        read_once(c, json_object_get(c->worker->hello, "once_ns"));
+        read_once(c, json_object_get(answer, "once_ns"));
         if (c->program != NULL && !c->program->cached)
             result_add_once(&c->result, "compile", c->program->compile_ns);
         read_phases(c, json_object_get(answer, "phases"));

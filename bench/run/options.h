@@ -3,7 +3,6 @@
 #define BENCH_RUN_OPTIONS_H
 
 #include "compile/toolchain.h"
-#include "sweep/shard.h"
 #include "sweep/sweep.h"
 
 #include <stdio.h>

@@ -4,7 +4,6 @@
 #include "results/conditions.h"
 #include "results/digest.h"
 #include "run/state.h"
-#include "sweep/shard.h"
 #include "sweep/sweep.h"
 
 #include <math.h>

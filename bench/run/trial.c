@@ -360,6 +360,7 @@ static void start_all(trial_t *trial) {
     size_t n = 0;
     AUTO(case_free) case_t spec = {0};
     error_t ignored = ERROR_INIT; /* who opens a case will report it */
+    run_let_tune_in_turns(run);
     if (run->pair != NULL)
         return;
     if (!run->options->profile && run_oracle_of(trial->group, &spec) &&
@@ -421,6 +422,8 @@ static const kept_reference_t *open_all(trial_t *trial, bool backward) {
         return NULL;
     start_all(trial);
     const kept_reference_t *kept = find_reference(trial, &why);
+    if (kept != NULL)
+        trial_compile(trial);
     open_each(trial, backward);
     await_servers(trial);
     if (kept == NULL)

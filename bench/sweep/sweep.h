@@ -108,4 +108,13 @@ bool is_own_engine(const char *root, const char *name);
 /* Their names, sorted. */
 status_t own_engines(const char *root, text_list_t *names, error_t *err);
 
+/* `bench run --shard`: which part of the cases a process measures. */
+typedef struct shard {
+    unsigned number, n; /* shard `number` of n, counted from 1 */
+} shard_t;
+
+/* Remove the cases of other shards. Those that are compared with each other stay in one, and all shards
+ * take about as long. Returns the number of groups of all shards. */
+size_t sweeps_keep_shard(sweep_t *sweeps, size_t n, const shard_t *shard);
+
 #endif

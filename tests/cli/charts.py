@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from project import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests" / "fixtures"
@@ -36,14 +37,7 @@ STUDY_CHARTS = {"phases_cuda", "phases_pytorch", "total", "difference"}
 
 
 def plot(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(BENCH), "plot", *map(str, arguments)],
-        cwd=cwd,
-        text=True,
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
+    return ran(BENCH, "plot", *arguments, cwd=cwd, expect=None)
 
 
 def draw(out: Path, *inputs: str | Path, formats: str = "svg") -> Path:

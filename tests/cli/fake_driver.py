@@ -2,13 +2,12 @@
 
 import functools
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import FIXTURES, ROOT, bench, read_cases, read_header, write_sweep
+from project import FIXTURES, ROOT, bench, ran, read_cases, read_header, write_sweep
 
 WITH_OPERATORS = ["-O3", "-march=native", "-fopenmp-simd", "-DWITH_OPERATORS"]
 WITH_OPERATORS += [f"-I{ROOT}/bench", f"-I{ROOT}/tests", f"{FIXTURES}/fakes/operators.c"]
@@ -42,7 +41,7 @@ def compiled(sources: tuple[str, ...], flags: tuple[str, ...]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "fake.so"
         command = [compiler, *language, "-shared", "-fPIC", *flags, "-o", str(library), *paths]
-        subprocess.run(command, check=True)
+        ran(*command)
         return library.read_bytes()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from project import BENCH, ROOT
+from project import BENCH, ROOT, ran
 
 KEPT = BENCH.parent / "host_cuda"
 OPTIONS = ["-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fPIC", "-U_FORTIFY_SOURCE"]
@@ -80,13 +80,7 @@ def compiled(name: str, suffix: str, *arguments: str | Path) -> Path:
     if not result.exists():
         KEPT.mkdir(exist_ok=True)
         unfinished = result.with_suffix(f".{os.getpid()}{suffix}")
-        built = subprocess.run(
-            [compiler(), *OPTIONS, *arguments, "-o", unfinished],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert built.returncode == 0, built.stderr
+        ran(compiler(), *OPTIONS, *arguments, "-o", unfinished)
         unfinished.replace(result)
     return result
 
@@ -156,9 +150,7 @@ class Rung:
         return found
 
     def _library_size(self, symbol: str) -> int:
-        listed = subprocess.run(
-            ["nm", "-S", self._library._name], capture_output=True, text=True, check=True
-        )
+        listed = ran("nm", "-S", self._library._name)
         (size,) = re.findall(rf"^\w+ (\w+) \w {symbol}$", listed.stdout, re.M)
         return int(size, 16)
 

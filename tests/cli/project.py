@@ -52,6 +52,17 @@ def wait_for_lines(run: Path, n: int) -> None:
     )
 
 
+def ran(
+    *command: object, expect: int | None = 0, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a program, with the options of subprocess.run(); `expect` is its exit code (None: any)."""
+    streams = {"text": True, "capture_output": True, "timeout": TIMEOUT_S, "check": False}
+    done = subprocess.run([str(word) for word in command], **{**streams, **options})
+    if expect is not None:
+        assert done.returncode == expect, f"{done.stdout}\n{done.stderr}"
+    return done
+
+
 def bench(
     *arguments: str | Path,
     root: Path = ROOT,
@@ -60,18 +71,8 @@ def bench(
     **environment: str,
 ) -> subprocess.CompletedProcess[str]:
     """Run bench; `expect` is the expected exit code (None: any)."""
-    done = subprocess.run(
-        [str(BENCH), *map(str, arguments)],
-        cwd=cwd,
-        text=True,
-        env={**os.environ, "BENCH_ROOT": str(root), **environment},
-        capture_output=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    if expect is not None:
-        assert done.returncode == expect, f"{done.stdout}\n{done.stderr}"
-    return done
+    inherited = {**os.environ, "BENCH_ROOT": str(root), **environment}
+    return ran(BENCH, *arguments, cwd=cwd, env=inherited, expect=expect)
 
 
 def started(

@@ -2,12 +2,11 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from project import ROOT, TIMEOUT_S
+from project import ROOT, ran
 
 LONG = """
 import pytest
@@ -20,15 +19,7 @@ def test_short(): pass
 
 
 def printed(*command: str | Path, **environment: str) -> str:
-    done = subprocess.run(
-        [str(part) for part in command],
-        env={**os.environ, **environment},
-        text=True,
-        capture_output=True,
-        timeout=TIMEOUT_S,
-        check=True,
-    )
-    return done.stdout
+    return ran(*command, env={**os.environ, **environment}).stdout
 
 
 def test_all_cores_are_used(tmp_path: Path) -> None:

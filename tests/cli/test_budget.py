@@ -19,6 +19,7 @@ from project import (
     bench,
     make_root,
     null_sweep,
+    ran,
     read_cases,
     read_header,
     read_lines,
@@ -96,13 +97,14 @@ def test_budget_is_of_a_run_alone(tmp_path: Path) -> None:
 
 
 def call(tool: str, project: Path, *options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, project / "tests/tools" / tool, "--bench", BENCH, *options],
+    return ran(
+        sys.executable,
+        project / "tests/tools" / tool,
+        "--bench",
+        BENCH,
+        *options,
         env={**os.environ, "BENCH_ROOT": str(project)},
-        text=True,
-        capture_output=True,
-        timeout=TIMEOUT_S,
-        check=False,
+        expect=None,
     )
 
 

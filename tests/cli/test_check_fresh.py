@@ -10,21 +10,13 @@ from pathlib import Path
 import fresh_host
 import fresh_skips
 import pytest
-from project import ROOT, TIMEOUT_S, wait_until
+from project import ROOT, TIMEOUT_S, ran, wait_until
 
 SCRIPT = ROOT / "tests" / "tools" / "check_fresh.py"
 
 
 def check_fresh(*arguments: str, expect: int, **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), *arguments],
-        env={**os.environ, **environment},
-        text=True,
-        capture_output=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    assert done.returncode == expect, done.stderr
+    done = ran(sys.executable, SCRIPT, *arguments, env={**os.environ, **environment}, expect=expect)
     return done.stdout + done.stderr
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from project import (
     QUICK_MEASURE,
-    TIMEOUT_S,
     bench,
     make_root,
+    ran,
     read_header,
     read_passes,
     write_sweep,
@@ -59,15 +59,7 @@ def script(path: Path, task: int) -> subprocess.CompletedProcess[str]:
     """Run a script as Slurm does: in any folder, with the number of the task."""
     environment = {**os.environ, "SLURM_ARRAY_TASK_ID": str(task), "SLURMD_NODENAME": "here"}
     environment.pop("BENCH_ROOT", None)
-    return subprocess.run(
-        ["bash", str(path)],
-        cwd="/",
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+    return ran("bash", path, env=environment, cwd="/", expect=None)
 
 
 def test_scripts_measure_merge_and_report(fake: Path, root: Path, tmp_path: Path) -> None:
@@ -178,9 +170,7 @@ def test_a_dry_run_writes_nothing(root: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
     assert '--container-image="me/image:1 2"' in done.stdout
     for text in done.stdout.split("#!/bin/bash")[1:]:
-        subprocess.run(
-            ["bash", "-n"], input=text.rpartition("\n\n")[0] or text, text=True, check=True
-        )
+        ran("bash", "-n", input=text.rpartition("\n\n")[0] or text)
         assert f"cd {tmp_path} || exit" in text
 
 

@@ -16,6 +16,7 @@ from project import (
     TIMEOUT_S,
     bench,
     make_root,
+    ran,
     read_header,
     read_lines,
     read_passes,
@@ -160,7 +161,7 @@ def test_more_passes_are_added_by_resume(gpus: dict[str, str], tmp_path: Path) -
     command = ("run", cuda_sweep(tmp_path, BATCHES[:2]), "--devices", "0,1", "--out", run)
     bench(*command, **gpus)
     first = read_lines(run / "devices" / "1")
-    subprocess.run(["gzip", run / "cases.jsonl"], check=True)
+    ran("gzip", run / "cases.jsonl")
     done = bench(*command, "--resume", "--passes", "2", "--quiet", **gpus)
     assert done.stderr == ""
     assert not (run / "cases.jsonl.gz").exists()

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 import pytest
 from docs_tables import Table, compare, paths, text_of
-from project import BENCH, ROOT, bench, compiler_options, read_lines
+from project import BENCH, ROOT, bench, compiler_options, ran, read_lines
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -307,15 +306,7 @@ def test_the_contender_of_the_guide(project: Path, tmp_path: Path) -> None:
     sweep = project / "numpy.json"
     sweep.write_text(block_with('"name": "numpy"'), "utf-8")
     environment = {**os.environ, "BENCH_ROOT": str(project), "BENCH_PYTHON": sys.executable}
-    done = subprocess.run(
-        [str(BENCH), "run", str(sweep), "--quick", "--quiet", "--out", str(tmp_path / "run")],
-        env=environment,
-        text=True,
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    ran(BENCH, "run", sweep, "--quick", "--quiet", "--out", tmp_path / "run", env=environment)
     own = [case for case in cases_of(tmp_path / "run") if case["engine"] == "numpy"]
     assert len(own) == 3
     for case in own:
@@ -326,12 +317,5 @@ def test_the_contender_of_the_guide(project: Path, tmp_path: Path) -> None:
 
 def test_the_reader_of_the_guide(run: Path) -> None:
     (script,) = blocks("results-format.md", "python")
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(run / "cases.jsonl")],
-        text=True,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = ran(sys.executable, "-c", script, run / "cases.jsonl")
     assert done.stdout.count(" kernel ") == len(read_lines(run))  # a line per pass of a case

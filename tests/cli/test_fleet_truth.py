@@ -1,11 +1,10 @@
 """The error rates of `bench fleet` on made-up fleets; `make fleet-truth` runs more."""
 
 import json
-import subprocess
 from typing import Any
 
 import pytest
-from project import built
+from project import built, ran
 
 FLEETS = 3
 MACHINES = 8
@@ -15,13 +14,7 @@ Rates = dict[str, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def rates() -> Rates:
-    done = subprocess.run(
-        [built("fleet_truth"), "--fleets", str(FLEETS), "--machines", str(MACHINES), "--json"],
-        text=True,
-        capture_output=True,
-        timeout=240,
-        check=True,
-    )
+    done = ran(built("fleet_truth"), "--fleets", FLEETS, "--machines", MACHINES, "--json")
     return {row["noise"]: row for row in map(json.loads, done.stdout.splitlines())}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from project import BENCH, ROOT, TIMEOUT_S, bench, null_sweep, read_cases, started, wait_until
+from project import BENCH, ROOT, TIMEOUT_S, bench, null_sweep, ran, read_cases, started, wait_until
 
 HOST = socket.gethostname()
 BOOT = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
@@ -118,7 +118,7 @@ def has_open(process: int, path: Path) -> bool:
 def compiled_and_preloaded(folder: Path, code: str) -> dict[str, str]:
     (folder / "calls.c").write_text(code, encoding="utf-8")
     command = [shutil.which("cc") or "gcc", "-shared", "-fPIC", "-o", folder / "calls.so"]
-    subprocess.run([*command, folder / "calls.c"], check=True)
+    ran(*command, folder / "calls.c")
     return {"LD_PRELOAD": str(folder / "calls.so")}
 
 

@@ -1,11 +1,10 @@
 """The patches of gate_real.py apply to the sources."""
 
-import subprocess
 from pathlib import Path
 
 import gate_real
 import pytest
-from project import ROOT
+from project import ROOT, ran
 
 
 @pytest.mark.parametrize("name", ["IN_C", "IN_CUDA"])
@@ -18,6 +17,6 @@ def test_patch_applies(tmp_path: Path, name: str) -> None:
     copy = tmp_path / source
     copy.parent.mkdir(parents=True)
     copy.write_text(before, encoding="utf-8")
-    subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=plant.patch, text=True, check=True)
+    ran("git", "apply", "-", cwd=tmp_path, input=plant.patch)
     assert copy.read_text(encoding="utf-8") != before
     assert list(ROOT.glob(plant.sweeps))

@@ -1,12 +1,11 @@
 """The gate's error rates on three synthetic sweeps of each noise; `make gate-truth` has the rest."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import built
+from project import built, ran
 
 SWEEPS = 3
 CELLS = 50
@@ -29,13 +28,7 @@ def program() -> Path:
 
 
 def rates_of(program: Path, *options: str, sweeps: int = SWEEPS) -> Rates:
-    done = subprocess.run(
-        [program, "--sweeps", str(sweeps), "--json", *options],
-        text=True,
-        capture_output=True,
-        timeout=240,
-        check=True,
-    )
+    done = ran(program, "--sweeps", sweeps, "--json", *options)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     return {(row["rule"], row["noise"]): row for row in rows}
 

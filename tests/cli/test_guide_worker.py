@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, get_args
 
 import made_inputs
 import pytest
-from project import ROOT, TIMEOUT_S
+from project import ROOT, ran
 
 import protocol
 
@@ -61,14 +60,7 @@ class Guide:
         inputs = {"inputs": str(self._folder / "inputs")}
         told = [{**request, **inputs} if request == OPEN else request for request in requests]
         lines = [json.dumps(request) for request in ({"op": "hello", "protocol": 2}, *told)]
-        done = subprocess.run(
-            [sys.executable, str(self._worker), "--device", "cpu"],
-            input="\n".join(lines) + "\n",
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=True,
-        )
+        done = ran(sys.executable, self._worker, "--device", "cpu", input="\n".join(lines) + "\n")
         first, *answers = map(json.loads, done.stdout.splitlines())
         assert (first["status"], first["protocol"]) == ("ok", 2)
         return answers

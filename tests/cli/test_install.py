@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from charts import needs_gnuplot
-from project import BENCH, ROOT, compiler_options
+from project import BENCH, ROOT, compiler_options, ran
 
 PREFIX = "/usr"
 MEASURE = ("--quick", "--time-limit", "50ms", "--set", "device=cpu", "--set", "rows=64")
@@ -20,7 +20,7 @@ MEASURE = ("--quick", "--time-limit", "50ms", "--set", "device=cpu", "--set", "r
 def install(what: str, destination: Path) -> str:
     script = ROOT / "tests" / "tools" / "install.sh"
     call = [script, what, BENCH, PREFIX, destination]
-    return subprocess.run(call, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return ran(*call, cwd=ROOT).stdout
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +41,7 @@ class Own:
     def bench(self, *arguments: str | Path, expect: int = 0, **environment: str) -> str:
         inherited = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), **environment}
         call = [str(self.program), *map(str, arguments)]
-        done = subprocess.run(
-            call, cwd=self.folder, env=inherited, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == expect, f"{done.stdout}\n{done.stderr}"
-        return done.stdout
+        return ran(*call, env=inherited, cwd=self.folder, expect=expect).stdout
 
 
 @pytest.fixture
@@ -160,7 +156,7 @@ def test_uninstall_removes_what_was_installed(tmp_path: Path) -> None:
 
 def commands_of(program: Path) -> dict[str, list[str]]:
     def text_of(*words: str) -> str:
-        return subprocess.run([program, *words], check=True, capture_output=True, text=True).stdout
+        return ran(program, *words).stdout
 
     names = re.findall(r"^  ([a-z]+)  +\S", text_of("help"), re.MULTILINE)
     return {name: re.findall(r"^  (--[a-z-]+)", text_of("help", name), re.M) for name in names}
@@ -175,7 +171,7 @@ def test_the_manual_has_every_command_and_option(installed: Path, own: Own) -> N
             assert option in text, f"{command} {option}"
     if shutil.which("man"):
         call = ["man", "--warnings", "-l", page]
-        done = subprocess.run(call, capture_output=True, text=True, check=True)
+        done = ran(*call)
         assert done.stderr == ""
 
 

@@ -20,6 +20,7 @@ from project import (
     TIMEOUT_S,
     bench,
     null_sweep,
+    ran,
     read_cases,
     read_lines,
     started,
@@ -114,15 +115,9 @@ def test_files_of_limited_size(limit_bytes: int, gpu: dict[str, str], tmp_path: 
     """The limit applies to workers, too: their outputs are files."""
     sweep = Sweep(tmp_path / "sweep", gpu)
     command = [BENCH, "run", *sweep.sweeps, "--out", sweep.run, "--quiet"]
-    done = subprocess.run(
-        [str(part) for part in command],
-        env={**os.environ, "BENCH_ROOT": str(ROOT), **sweep.environment},
-        preexec_fn=lambda: small_files(limit_bytes),
-        text=True,
-        capture_output=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+    environment = {**os.environ, "BENCH_ROOT": str(ROOT), **sweep.environment}
+    limit = {"preexec_fn": lambda: small_files(limit_bytes)}
+    done = ran(*command, env=environment, expect=None, **limit)
     assert done.returncode in {1, 2}, done.stderr
     assert done.stderr.startswith(f"bench: {sweep.run}/"), done.stderr
     assert "File too large" in done.stderr
@@ -163,19 +158,10 @@ def test_small_disk(size: str, tmp_path: Path) -> None:
     disk, kept, printed = tmp_path / "disk", tmp_path / "kept", tmp_path / "printed"
     disk.mkdir()
     shell = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", SMALL_DISK, "sh"]
-    done = subprocess.run(
-        [*shell, size, str(disk), str(BENCH), "run", str(sweep), "--out", str(disk / "run")],
-        env={
-            **os.environ,
-            "BENCH_ROOT": str(ROOT),
-            "DISK": str(disk),
-            "KEPT": str(kept),
-            "PRINTED": str(printed),
-        },
-        capture_output=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+    places = {"DISK": str(disk), "KEPT": str(kept), "PRINTED": str(printed)}
+    environment = {**os.environ, "BENCH_ROOT": str(ROOT), **places}
+    command = (*shell, size, disk, BENCH, "run", sweep, "--out", disk / "run")
+    done = ran(*command, env=environment, expect=None)
     text = printed.read_text(encoding="utf-8")
     assert done.returncode in {1, 2}, text
     last = text.splitlines()[-1]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from project import ROOT
+from project import ROOT, ran
 
 TOOL = ROOT / "tests" / "tools" / "layers.py"
 COMPILER = shlex.split(os.environ.get("CC", "cc"))
@@ -46,7 +46,7 @@ def compile_into(objects: Path, bench: Path, names: list[str]) -> None:
         built = (objects / name).with_suffix(".o")
         built.parent.mkdir(parents=True, exist_ok=True)
         paths = ["-I", bench, "-I", bench.parent, "-c", bench / name, "-o", built]
-        subprocess.run([*COMPILER, *paths], check=True, timeout=60)
+        ran(*COMPILER, *paths)
 
 
 @dataclass
@@ -67,12 +67,14 @@ class Tree:
         changed = [name for name, text in self.files.items() if GOOD.get(name) != text]
         compile_into(self.objects, bench, [name for name in changed if name.endswith(".c")])
         places = ["--bench", bench, "--objects", self.objects]
-        return subprocess.run(
-            [sys.executable, TOOL, *places, "--layers", self.folder / "layers.txt", *options],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
+        return ran(
+            sys.executable,
+            TOOL,
+            *places,
+            "--layers",
+            self.folder / "layers.txt",
+            *options,
+            expect=None,
         )
 
     def complaints(self) -> list[str]:

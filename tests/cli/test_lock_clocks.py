@@ -21,6 +21,7 @@ from project import (
     bench,
     make_root,
     own_worker,
+    ran,
     read_cases,
     read_header,
     read_lines,
@@ -49,7 +50,7 @@ def build_nvml(folder: Path, *flags: str) -> None:
     assert compiler is not None
     source, library = FIXTURES / "fakes" / "nvml_clocks.c", folder / "libnvidia-ml.so.1"
     options = ["-std=gnu11", "-D_GNU_SOURCE", "-shared", "-fPIC", *flags]
-    subprocess.run([compiler, *options, "-o", str(library), str(source)], check=True)
+    ran(compiler, *options, "-o", library, source)
 
 
 class Fake:

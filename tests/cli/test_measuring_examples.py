@@ -1,23 +1,14 @@
 """The table of examples in docs/measuring.md matches the output for the published run."""
 
-import subprocess
 import sys
 
-from project import ROOT, saved_runs
+from project import ROOT, ran, saved_runs
 
 SCRIPT = ROOT / "tests" / "tools" / "measuring_examples.py"
 
 
 def run(*arguments: str, expect: int = 0) -> str:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), *arguments],
-        text=True,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == expect, done.stderr
-    return done.stdout
+    return ran(sys.executable, SCRIPT, *arguments, expect=expect).stdout
 
 
 def test_page_has_the_numbers_of_the_published_run() -> None:
@@ -42,12 +33,5 @@ def test_case_without_its_last_check_has_no_error() -> None:
         "def case(after): return {'dtype': 'f32', 'check': {'after': after}}\n"
         "print(largest({'a': case(None), 'b': case({'rel_l2': 2e-7})}, 'f32'))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=SCRIPT.parent,
-        text=True,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    done = ran(sys.executable, "-c", code, cwd=SCRIPT.parent, expect=None)
     assert (done.returncode, done.stdout) == (0, "2e-07\n"), done.stderr

@@ -5,7 +5,6 @@ operators on the host.
 """
 
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from project import (
     bench,
     compiler_options,
     make_root_without_images,
+    ran,
     read_cases,
     write_sweep,
 )
@@ -104,7 +104,7 @@ def computed(tmp_path_factory: pytest.TempPathFactory, project_without_images: P
     if compiler is None:
         pytest.skip("no C compiler is installed")
     source, library = FIXTURES / "fakes" / "cupti.c", folder / "libcupti.so.13"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    ran(compiler, "-shared", "-fPIC", "-o", library, source)
     keys = {"BENCH_CUPTI": str(library)}
     flags = [MEMORY, "-DCLUSTERS=4", "-DCLUSTER_BLOCKS=4", *WITH_OPERATORS]
     return train(folder, project_without_images, contenders, *flags, **keys)

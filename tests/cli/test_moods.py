@@ -5,20 +5,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from project import FIXTURES, ROOT, TIMEOUT_S
+from project import FIXTURES, ROOT, ran
 
 PLANTED = FIXTURES / "moods"
 EXPECTED = "expected a constant of a minute or more, or a reason: # mood: …"
 
 
 def moods(folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, ROOT / "tests" / "tools" / "moods.py", folder],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+    return ran(sys.executable, ROOT / "tests" / "tools" / "moods.py", folder, expect=None)
 
 
 @pytest.mark.parametrize("name", ["test_planted.py", "planted.h"])

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import struct
-import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 from fake_driver import build_driver
 from host_kernels import kernels_for_host, library_of
 from operator_folders import X, Y, make_project, run_operator, write_operator
-from project import FIXTURES, NO_PYTHON, ROOT, bench, compiler_options, read_cases
+from project import FIXTURES, NO_PYTHON, ROOT, bench, compiler_options, ran, read_cases
 from test_sanitize import RUNS, SANITIZER, SUMMARY
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
@@ -179,7 +178,7 @@ class Gpu:
         command = [shutil.which("cc") or "gcc", "-shared", "-fPIC", f"-I{FIXTURES}/fakes"]
         refill = refill_on_host(folder)
         paths = [str(path) for path in (library, source, refill)]
-        subprocess.run([*command, "-o", *paths, f"-Wl,-rpath,{refill.parent}"], check=True)
+        ran(*command, "-o", *paths, f"-Wl,-rpath,{refill.parent}")
         self.launched, self._state = folder / "launches", folder / "state"
         self.environment = {
             **build_driver(folder / "lib", "-DMULTIPROCESSORS=4", *flags),

@@ -13,7 +13,7 @@ import pytest
 from charts import needs_gnuplot
 from fake_driver import build_gpu, cuda_sweep
 from make_pair import Run
-from project import BENCH, FIXTURES, NO_PYTHON, ROOT, TIMEOUT_S, bench, null_sweep
+from project import BENCH, FIXTURES, NO_PYTHON, ROOT, TIMEOUT_S, bench, null_sweep, ran
 
 RUN = FIXTURES / "report" / "gpu"
 ODD = "x\x1b[31mred"  # would colour a terminal
@@ -88,16 +88,9 @@ def test_a_reader_that_leaves_ends_it_quietly(pair: Path, command: list[str | Pa
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_no_file_gets_the_number_of_a_closed_stream(tmp_path: Path, closed: str) -> None:
     sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000, 2000])
-    command = f'exec "$0" run "$1" --out "$2" {closed}'
     environment = {**os.environ, "BENCH_ROOT": str(ROOT)}
-    done = subprocess.run(
-        ["sh", "-c", command, BENCH, sweep, tmp_path / "run"],
-        capture_output=True,
-        env=environment,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    assert done.returncode == 2, "the table is lost"
+    command = ("sh", "-c", f'exec "$0" run "$1" --out "$2" {closed}')
+    ran(*command, BENCH, sweep, tmp_path / "run", env=environment, expect=2)  # the table is lost
     lines = (tmp_path / "run" / "cases.jsonl").read_text("utf-8").splitlines()
     assert len([json.loads(line) for line in lines]) == 2
     bench("report", tmp_path / "run", "--out", "-")
@@ -105,14 +98,9 @@ def test_no_file_gets_the_number_of_a_closed_stream(tmp_path: Path, closed: str)
 
 def test_who_closes_stdin_loses_nothing(tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "s.json", ["steady"], [1000])
-    command = 'exec "$0" run "$1" --out "$2" <&-'
-    subprocess.run(
-        ["sh", "-c", command, BENCH, sweep, tmp_path / "run"],
-        env={**os.environ, "BENCH_ROOT": str(ROOT)},
-        stdout=subprocess.DEVNULL,
-        timeout=TIMEOUT_S,
-        check=True,
-    )
+    command = ("sh", "-c", 'exec "$0" run "$1" --out "$2" <&-')
+    environment = {**os.environ, "BENCH_ROOT": str(ROOT)}
+    ran(*command, BENCH, sweep, tmp_path / "run", env=environment)
 
 
 # ---- files that the user names -------------------------------------------------------------------
@@ -147,7 +135,7 @@ def test_reports_to_pipes_and_descriptors(tmp_path: Path) -> None:
     assert both.read_text("utf-8") == "before\n" + wanted
     words = f'"{BENCH}" report run --out >(cat >piped); wait $!'
     environment = {**os.environ, "BENCH_ROOT": str(ROOT)}
-    subprocess.run(["bash", "-c", words], cwd=tmp_path, env=environment, check=True)
+    ran("bash", "-c", words, env=environment, cwd=tmp_path)
     assert (tmp_path / "piped").read_text("utf-8") == wanted
     html = bench("report", "run", "--html", "-", cwd=tmp_path).stdout
     assert through_a_fifo(tmp_path / "f2", tmp_path, "report", "run", "--html", "f2") == html

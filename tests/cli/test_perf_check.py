@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from project import BENCH, ROOT, TIMEOUT_S, make_root, null_sweep, read_header, wait_until
+from project import BENCH, ROOT, TIMEOUT_S, make_root, null_sweep, ran, read_header, wait_until
 
 SCRIPT = ROOT / "tests" / "tools" / "perf_check.sh"
 # Replaces the project's Makefile: the program exists already.
@@ -16,13 +16,7 @@ MAKEFILE = f"build/bench:\n\tmkdir -p build\n\tcp {BENCH} build/bench\n"
 
 
 def git(repository: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments],
-        cwd=repository,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ran("git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments, cwd=repository)
     return done.stdout.strip()
 
 
@@ -60,16 +54,12 @@ def environment(repository: Path, **variables: str) -> dict[str, str]:
 
 
 def perf_check(repository: Path, expect: int, **variables: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        ["tests/tools/perf_check.sh"],
-        cwd=repository,
+    done = ran(
+        "tests/tools/perf_check.sh",
         env=environment(repository, **variables),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
+        cwd=repository,
+        expect=expect,
     )
-    assert done.returncode == expect, f"{done.stdout}\n{done.stderr}"
     check_clean(repository)
     return done
 

@@ -1,12 +1,11 @@
 """The probes of kernels compile, and polls are compiled as they are meant. They run on a GPU only."""
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from project import ROOT
+from project import ROOT, ran
 
 PROBES = [
     ("mlp", "-DWIDTH=256"),
@@ -31,23 +30,9 @@ def compiled(source: Path, output: Path, *options: str) -> None:
         pytest.skip("nvcc is not installed")
     if shutil.which("g++") is None:
         pytest.skip("nvcc needs g++")
-    done = subprocess.run(
-        [
-            "nvcc",
-            "-arch=sm_90a",
-            "-std=c++17",
-            "-I",
-            ROOT / "kernels",
-            *options,
-            "-o",
-            output,
-            source,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+    ran(
+        "nvcc", "-arch=sm_90a", "-std=c++17", "-I", ROOT / "kernels", *options, "-o", output, source
     )
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -70,8 +55,6 @@ def test_loads_of_a_poll_are_under_way_together(tmp_path: Path, rung: str, optio
     cubin = tmp_path / "rung.cubin"
     compiled(ROOT / "kernels" / f"{rung}.cu", cubin, "-cubin", "-O3", *options.split())
     tool = ROOT / "tests" / "tools" / "poll_loads.py"
-    done = subprocess.run(
-        [sys.executable, tool, cubin], capture_output=True, text=True, check=False
-    )
+    done = ran(sys.executable, tool, cubin, expect=None)
     assert "loads, 0 waits" in done.stdout
     assert done.returncode == 0, done.stdout

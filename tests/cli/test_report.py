@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import statistics
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
@@ -215,16 +214,6 @@ def test_runs_of_one_machine_stand_together() -> None:
     ]
 
 
-def test_the_top_page_begins_with_a_picture() -> None:
-    """A link to the list of workloads."""
-    lines = top_of((ROOT / "REPORT.md").read_text("utf-8"))
-    assert lines[2] == "[![Speed-up over the strongest rival](REPORT.svg)](#all-workloads)"
-    picture = ElementTree.parse(ROOT / "REPORT.svg").getroot()
-    names = {"".join(text.itertext()) for text in picture.iter() if text.tag.endswith("}text")}
-    assert any(name.startswith("gemm") for name in names), names
-    assert float(picture.get("width", "nan")) <= 1280
-
-
 def test_each_run_has_its_command() -> None:
     runs = ["results/h200_mlp_infer", "results/h200_mlp_train"]
     text = bench("report", *runs, "--out", "-").stdout
@@ -245,28 +234,6 @@ def on_another_gpu(run: Path, folder: Path) -> Path:
     return folder
 
 
-def rows_of_the_top_table() -> list[dict[str, str]]:
-    table = (ROOT / "REPORT.md").read_text("utf-8").partition("\n| workload ")[2]
-    lines = [line.split("|") for line in table.partition("\n\n")[0].splitlines()]
-    titles = ["workload", *map(str.strip, lines[0][1:-1])]
-    return [dict(zip(titles, map(str.strip, line[1:-1]), strict=True)) for line in lines[2:]]
-
-
-def test_the_top_table_fits() -> None:
-    rows = rows_of_the_top_table()
-    assert len(rows[0]) <= 7
-    table = re.findall(r"^\|.*$", (ROOT / "REPORT.md").read_text("utf-8"), re.MULTILINE)
-    assert max(map(len, table)) <= 100
-    assert any(row["speed-up"].startswith("0.") for row in rows), "one that a rival leads"
-
-
-def test_a_time_with_copies_is_held_against_the_bus() -> None:
-    row = next(row for row in rows_of_the_top_table() if row["size"] == "batch 2^24")
-    page = (ROOT / "results/h200_mlp_infer/mlp_infer.md").read_text("utf-8")
-    own = re.findall(r"^\| 4-5-1, f32, on the GPU.* 2\^24 .*$", page, re.MULTILINE)[0]
-    assert row["limit"] == own.split("|")[-3].strip()
-
-
 def test_tables_of_one_machine_are_one(tmp_path: Path) -> None:
     """In whichever order the runs are named."""
     other = on_another_gpu(ROOT / "results/h200_linreg_train", tmp_path / "linreg_train")
@@ -277,8 +244,10 @@ def test_tables_of_one_machine_are_one(tmp_path: Path) -> None:
 
 def test_the_top_page_is_short(tmp_path: Path) -> None:
     """Also of more workloads than it has sentences for, and more losses than it has lines for."""
-    assert len(top_of((ROOT / "REPORT.md").read_text("utf-8"))) <= 60
-    assert len((ROOT / "REPORT.md").read_text("utf-8").splitlines()) < 250
+    published = (ROOT / "REPORT.md").read_text("utf-8")
+    assert len(top_of(published)) <= 60
+    assert len(published.splitlines()) < 250
+    assert max(map(len, re.findall(r"^\|.*$", published, re.MULTILINE))) <= 100
     committed = sorted(path.parent for path in (ROOT / "results").glob("h200_*/run.json"))
     fixtures = sorted(path.parent for path in SIX_PASSES.parent.glob("*/run.json"))
     copies = [on_another_gpu(run, tmp_path / run.name) for run in committed]

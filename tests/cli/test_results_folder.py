@@ -4,16 +4,15 @@ import json
 import resource
 import shutil
 import signal
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from project import (
     BENCH,
-    TIMEOUT_S,
     bench,
     null_sweep,
+    ran,
     read_cases,
     read_header,
     report_of,
@@ -46,14 +45,7 @@ def bench_on_a_small_disk(limit_bytes: int, *arguments: str | Path) -> Any:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
 
-    return subprocess.run(
-        [str(BENCH), *map(str, arguments)],
-        preexec_fn=limit,
-        text=True,
-        capture_output=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+    return ran(BENCH, *arguments, preexec_fn=limit, expect=None)
 
 
 @pytest.mark.parametrize(

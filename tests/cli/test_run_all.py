@@ -1,11 +1,10 @@
 """./run_all.sh on a machine without a GPU, with programs in place of what it calls."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from project import ROOT, TIMEOUT_S
+from project import ROOT, ran
 
 BENCH = """#!/bin/sh
 case $1 in
@@ -39,13 +38,5 @@ def test_exit_code(run: int, sweeps: int, operator: int, expected: int, tmp_path
         (tmp_path / name).write_text(text, "utf-8")
         (tmp_path / name).chmod(0o755)
     shutil.copytree(ROOT / "sweeps", tmp_path / "sweeps")
-    done = subprocess.run(
-        [tmp_path / "run_all.sh", "--quick", "--out", "out"],
-        cwd=tmp_path,
-        text=True,
-        capture_output=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    assert done.returncode == expected, done.stderr
+    done = ran(tmp_path / "run_all.sh", "--quick", "--out", "out", cwd=tmp_path, expect=expected)
     assert "report   out/REPORT.md" in done.stdout

@@ -1,11 +1,10 @@
 """The set-up on machines that lack software: the command that it prints, and what it installs."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from project import ROOT, TIMEOUT_S
+from project import ROOT, ran
 
 FILES = ["tests/tools/setup.sh", "tests/tools/python.sh"]
 # Programs that the script runs and every system has.
@@ -48,14 +47,7 @@ class Bare:
         self.program(name, f'echo "{name} $*" >>"{self.log}"; exit {code}')
 
     def setup(self, *arguments: str, expect: int = 2) -> str:
-        done = subprocess.run(
-            [str(self.project / FILES[0]), *arguments],
-            env={"PATH": str(self.bin)},
-            text=True,
-            capture_output=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
+        done = ran(self.project / FILES[0], *arguments, env={"PATH": str(self.bin)}, expect=None)
         assert done.stdout == ""
         assert done.returncode == expect, done.stderr
         return done.stderr

@@ -2,18 +2,17 @@
 
 import json
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import ROOT, bench, make_root, null_sweep, read_header, report_of
+from project import ROOT, bench, make_root, null_sweep, ran, read_header, report_of
 
 
 def git(folder: Path, *arguments: str) -> str:
     identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
     command = ["git", *identity, "-C", str(folder), *arguments]
-    return subprocess.run(command, text=True, capture_output=True, check=True).stdout.strip()
+    return ran(*command).stdout.strip()
 
 
 @pytest.fixture
@@ -77,10 +76,7 @@ def test_version_tells_an_edited_file_that_git_does_not_know(tmp_path: Path) -> 
     headers = []
     for text in ("1", "2", "1"):
         (tmp_path / "a b.c").write_text(text, encoding="utf-8")
-        made = subprocess.run(
-            [ROOT / "tests" / "tools" / "version.sh"], cwd=tmp_path, capture_output=True, check=True
-        )
-        headers.append(made.stdout)
+        headers.append(ran(ROOT / "tests" / "tools" / "version.sh", cwd=tmp_path).stdout)
     assert headers[0] != headers[1]
     assert headers[0] == headers[2]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from fake_driver import build_driver
-from project import FIXTURES, bench, make_root, null_sweep, write_sweep
+from project import FIXTURES, bench, make_root, null_sweep, ran, write_sweep
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -205,7 +205,7 @@ def test_a_worker_that_cannot_trace_is_not_a_failure(tmp_path: Path) -> None:
 def build_cupti(folder: Path) -> str:
     compiler = shutil.which("cc") or shutil.which("gcc")
     source, library = FIXTURES / "fakes" / "cupti.c", folder / "libcupti.so.13"
-    subprocess.run([str(compiler), "-shared", "-fPIC", "-o", library, source], check=True)
+    ran(compiler, "-shared", "-fPIC", "-o", library, source)
     return str(library)
 
 

@@ -6,12 +6,11 @@ request for an existing folder.
 
 import itertools
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import BENCH, FIXTURES, TIMEOUT_S
+from project import BENCH, FIXTURES, ran
 
 Exchange = dict[str, Any]
 
@@ -65,14 +64,7 @@ def test_replay(session: list[Exchange], tmp_path: Path) -> None:
         as_line(exchange["request"]).replace("<folder>", str(tmp_path)) for exchange in exchanges
     ]
     # Without bye, the end of stdin ends the worker.
-    done = subprocess.run(
-        [BENCH, *arguments],
-        input="".join(f"{line}\n" for line in lines),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+    done = ran(BENCH, *arguments, input="".join(f"{line}\n" for line in lines), expect=None)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(answers) == len(exchanges)
     for exchange, answer in zip(exchanges, answers, strict=True):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from project import ran
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKER = ROOT / "reference_jax" / "worker.py"
@@ -15,12 +16,7 @@ TIMEOUT_S = 300
 
 @cache
 def python() -> str:
-    found = subprocess.run(
-        [str(ROOT / "tests" / "tools" / "python.sh"), "jax"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    found = ran(ROOT / "tests" / "tools" / "python.sh", "jax")
     return found.stdout.strip()
 
 
@@ -38,14 +34,7 @@ def needs_jax() -> Any:
 
 def run_program(path: Path, *arguments: str) -> Any:
     """Run a Python program with JAX and return what it prints as JSON."""
-    done = subprocess.run(
-        [python(), str(path), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = ran(python(), path, *arguments)
     return json.loads(done.stdout)
 
 

@@ -1,12 +1,12 @@
 """JAX's worker: its answers, known outputs, and that inputs are replaced without compiling."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import made_inputs
 import pytest
 from jax_python import WORKER, Worker, needs_jax, run_program
+from project import ran
 
 np = pytest.importorskip("numpy")
 sys.path.append(str(Path(__file__).resolve().parents[1] / "pytorch"))
@@ -148,14 +148,14 @@ def test_missing_packages_are_answered(tmp_path, jax, numpy, reason):
         if text is not None:
             (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
     # -S: no site-packages, so that only these exist.
-    done = subprocess.run(
-        [sys.executable, "-S", str(WORKER), "--device", "cpu"],
+    done = ran(
+        sys.executable,
+        "-S",
+        WORKER,
+        "--device",
+        "cpu",
         env={"PYTHONPATH": str(tmp_path)},
         input='{"op":"hello","protocol":2}\n',
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
     )
     assert '"status":"failed"' in done.stdout
     assert f'"reason":"{reason}' in done.stdout

@@ -1,11 +1,11 @@
 """Packages without bytecode are compiled once and not in every process."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from project import ran
 
 SOURCE = Path(__file__).parents[2] / "reference_common"
 IMPORT = "import bytecode; bytecode.keep('large'); import large"
@@ -39,7 +39,7 @@ def run(code: str, packages: Path, tmp_path: Path, **environment: str) -> set[st
         "BENCH_CACHE": str(cache),
         **environment,
     }
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
+    ran(sys.executable, "-c", code, env=environment)
     return {path.name.split(".")[0] for path in cache.rglob("*.pyc")}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import needs_gpu
+from project import ran
 
 torch = pytest.importorskip("torch")
 
@@ -32,6 +33,7 @@ sys.exit(worker.main(["--device", "cpu"]))
 # PyTorch's kernel finds an index out of bounds and traps, which destroys the context.
 REAL = """
 import sys, torch, worker, allocate
+from project import ran
 
 def fault(*_arguments):
     index = torch.tensor([1 << 20], device="cuda")
@@ -55,14 +57,13 @@ def ask_to_open(program: str, device: str = "cpu") -> subprocess.CompletedProces
     }
     requests = [{"op": "hello", "protocol": 2}]
     requests += [{"op": "open", "case": {"id": name, **case}, "seed": 1} for name in ("a", "b")]
-    return subprocess.run(
-        [sys.executable, "-c", program],
+    return ran(
+        sys.executable,
+        "-c",
+        program,
         cwd=FOLDER,
         input="".join(json.dumps(request) + "\n" for request in requests),
-        text=True,
-        capture_output=True,
-        timeout=240,
-        check=False,
+        expect=None,
     )
 
 

@@ -1,12 +1,12 @@
 """What the worker needs on a machine: what is missing is reported with how to install it."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from conftest import WORKER
+from project import ran
 
 import needs
 import torch_needs
@@ -185,14 +185,9 @@ def test_version_of_python(monkeypatch):
 
 def test_declining_answers_every_request():
     program = "import needs; needs.decline('too old')"
-    requests = b'{"op":"hello","protocol":2}\nwhat?\n{"op":"bye"}\n'
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=WORKER.parents[1] / "reference_common",
-        input=requests,
-        capture_output=True,
-        timeout=60,
-        check=True,
+    requests = '{"op":"hello","protocol":2}\nwhat?\n{"op":"bye"}\n'
+    done = ran(
+        sys.executable, "-c", program, cwd=WORKER.parents[1] / "reference_common", input=requests
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     refusal = {"status": "failed", "reason": "too old"}
@@ -214,14 +209,8 @@ def test_missing_packages_are_answered(tmp_path, torch, numpy, reason):
         if text is not None:
             (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
     # -S: no site-packages, so that only these exist.
-    done = subprocess.run(
-        [sys.executable, "-S", str(WORKER), "--device", "cpu"],
-        env={"PYTHONPATH": str(tmp_path)},
-        input=b'{"op":"hello","protocol":2}\n',
-        capture_output=True,
-        timeout=60,
-        check=True,
-    )
+    hello, only = '{"op":"hello","protocol":2}\n', {"PYTHONPATH": str(tmp_path)}
+    done = ran(sys.executable, "-S", WORKER, "--device", "cpu", env=only, input=hello)
     answer = json.loads(done.stdout)
     assert answer["status"] == "failed"
     assert answer["reason"].startswith(reason)
@@ -234,26 +223,15 @@ def test_a_bug_of_the_worker_is_not_answered(tmp_path):
     (tmp_path / "numpy.py").write_text("", encoding="utf-8")
     (tmp_path / "session.py").write_text("raise KeyError('a bug')", encoding="utf-8")
     program = f"import sys; sys.path.append({str(WORKER.parent)!r}); import worker; worker.main()"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", program, "--device", "cpu"],
-        env={"PYTHONPATH": str(tmp_path)},
-        input=b'{"op":"hello","protocol":2}\n',
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (1, b"")
-    assert b"KeyError: 'a bug'" in done.stderr
+    hello, only = '{"op":"hello","protocol":2}\n', {"PYTHONPATH": str(tmp_path)}
+    command = (sys.executable, "-S", "-c", program, "--device", "cpu")
+    done = ran(*command, env=only, input=hello, expect=1)
+    assert done.stdout == ""
+    assert "KeyError: 'a bug'" in done.stderr
 
 
 def test_findings_for_the_doctor():
-    done = subprocess.run(
-        [sys.executable, str(WORKER), "--needs"],
-        capture_output=True,
-        timeout=120,
-        check=True,
-    )
-    found = json.loads(done.stdout)
+    found = json.loads(ran(sys.executable, WORKER, "--needs").stdout)
     assert [item["what"] for item in found] == ["NumPy", "PyTorch", "torch.compile"]
     for item in found:
         assert item["detail"]

@@ -1,13 +1,12 @@
 """Refills of described workloads on a GPU: what the device draws, and what files have."""
 
 import re
-import subprocess
 
 import made_inputs
 import pytest
 from conftest import needs_gpu
 from made_inputs import bytes_of, program_of_inputs, told
-from project import ROOT
+from project import ROOT, ran
 
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
@@ -38,7 +37,7 @@ def test_keys_to_the_bit():
 @pytest.fixture(name="filler", scope="module")
 def compiled_filler(tmp_path_factory):
     cubin = tmp_path_factory.mktemp("refill") / "refill.cubin"
-    subprocess.run(["nvcc", "-cubin", "-arch=native", "-o", cubin, SOURCE], check=True)
+    ran("nvcc", "-cubin", "-arch=native", "-o", cubin, SOURCE)
     return Filler(str(cubin))
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from project import ran
 
 WORKER = Path(__file__).parents[2] / "reference_pytorch" / "worker.py"
 COMMON = Path(__file__).parents[2] / "reference_common"
@@ -98,14 +99,8 @@ def test_without_pytorch_hello_fails_with_the_reason(start_worker):
 @needs_torch
 def test_without_a_gpu_hello_fails_with_the_reason():
     hidden = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(
-        [sys.executable, str(WORKER), "--device", "cuda"],
-        input=b'{"op":"hello","protocol":2}\n',
-        capture_output=True,
-        env=hidden,
-        timeout=120,
-        check=False,
-    )
+    hello = '{"op":"hello","protocol":2}\n'
+    done = ran(sys.executable, WORKER, "--device", "cuda", input=hello, env=hidden, expect=None)
     answer = json.loads(done.stdout)
     assert answer["status"] == "failed"
     assert answer["reason"].startswith("no CUDA device (PyTorch ")
@@ -177,13 +172,6 @@ subprocess.run("cat; echo from a child", shell=True, check=True)
 answers.write(b"heard " + requests.readline())
 answers.flush()
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=COMMON,
-        input=b"request\n",
-        capture_output=True,
-        timeout=60,
-        check=True,
-    )
-    assert done.stdout == b"heard request\n"
-    assert {b"from Python", b"from C", b"from a child"} <= set(done.stderr.splitlines())
+    done = ran(sys.executable, "-c", program, cwd=COMMON, input="request\n")
+    assert done.stdout == "heard request\n"
+    assert {"from Python", "from C", "from a child"} <= set(done.stderr.splitlines())

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from project import TIMEOUT_S, wait_until
+from project import TIMEOUT_S, ran, wait_until
 
 NODES = ("node1", "node2")
 PROGRAMS = (
@@ -85,16 +85,7 @@ class Slurm:
         self.environment = {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": PATH}
 
     def ask(self, *command: str) -> str:
-        done = subprocess.run(
-            command,
-            env={**os.environ, **self.environment},
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-        assert done.returncode == 0, (command, done.stdout, done.stderr)
-        return done.stdout
+        return ran(*command, env={**os.environ, **self.environment}).stdout
 
     def jobs(self) -> dict[str, str]:
         """Return the states of all jobs, by job or task: 3_1."""
@@ -190,13 +181,8 @@ def idle(slurm: Slurm) -> bool:
 
 
 def end_jobs(slurm: Slurm) -> None:
-    subprocess.run(
-        ["scancel", "--full", "--signal=KILL", "--user", getpass.getuser()],
-        env={**os.environ, **slurm.environment},
-        capture_output=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
+    command = ("scancel", "--full", "--signal=KILL", "--user", getpass.getuser())
+    ran(*command, env={**os.environ, **slurm.environment}, expect=None)
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:

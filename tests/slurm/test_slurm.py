@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from project import (
     QUICK_MEASURE,
     bench,
     make_root,
+    ran,
     read_header,
     read_lines,
     read_passes,
@@ -154,13 +154,13 @@ def test_a_task_goes_on_after(
 def small_disk(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True)
     command = ["mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = ran(*command, expect=None)
     if done.returncode != 0:
         pytest.skip(f"a full disk needs root: {done.stderr.strip()}")
     try:
         yield
     finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        ran("umount", "--lazy", folder)
 
 
 def test_a_full_disk_costs_its_shard_only(slurm: Slurm, tmp_path: Path) -> None:

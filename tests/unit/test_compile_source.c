@@ -130,8 +130,8 @@ static void test_headers_are_collected(void **state) {
     const source_t *source = get(&set, KERNELS "02_constant.cu");
     assert_string_equal(source->name, "kernels/mlp_infer/02_constant.cu");
     assert_int_equal(source->header_names.n, 5);
-    assert_non_null(strstr(header(source, "kernels/common/launch.cuh"), "struct launch_t"));
-    assert_non_null(strstr(header(source, "kernels/common/sum.cuh"), "float sum"));
+    assert_has(header(source, "kernels/common/launch.cuh"), "struct launch_t");
+    assert_has(header(source, "kernels/common/sum.cuh"), "float sum");
     static const char *const spellings[] = {"../common/launch.cuh", "launch.cuh"};
     for (size_t i = 0; i < 2; i++)
         assert_string_equal(header(source, spellings[i]),

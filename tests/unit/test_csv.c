@@ -106,7 +106,7 @@ static void test_names_do_not_break_a_row(void **state) {
         const record_t run = {.cases = &result, .n_cases = 1};
         assert_ok(results_write_timings_csv(&run, path, &err));
         AUTO_FREE char *text = read_file(folder, "timings.csv");
-        assert_non_null(strstr(text, FIELDS[i]));
+        assert_has(text, FIELDS[i]);
     }
 }
 

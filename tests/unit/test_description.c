@@ -166,25 +166,23 @@ static void test_where_and_cost(void **state) {
         int64_t rows;
         bool allowed;
     } CASES[] = {{"f32", 127, true}, {"f16", 127, true}, {"f16", 128, false}, {"f32", 128, true}};
-    error_t err = ERROR_INIT;
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         AUTO(case_free) case_t spec = make_case(CASES[i].dtype, CASES[i].rows, 4);
         bool allowed;
         workload_cost_t cost;
-        assert_int_equal(description_where(d, &spec, &allowed, &err), STATUS_OK);
+        assert_ok(description_where(d, &spec, &allowed, &err));
         assert_int_equal(allowed, CASES[i].allowed);
-        assert_int_equal(description_cost(d, &spec, &cost, &err), STATUS_OK);
+        assert_ok(description_cost(d, &spec, &cost, &err));
         assert_true(cost.bytes == (i % 3 == 0 ? 32.0 : 16.0) * (double)CASES[i].rows);
         assert_true(cost.flops == 20.0 * (double)CASES[i].rows);
     }
     AUTO(case_free) case_t spec = make_case("f32", INT64_C(1) << 53, INT64_C(1) << 53);
     bool allowed;
     workload_cost_t cost;
-    assert_int_equal(description_where(d, &spec, &allowed, &err), STATUS_FAILED);
-    assert_true(text_starts(err.text, "where: \"rows * cols <="));
-    error_clear(&err);
-    assert_int_equal(description_cost(d, &spec, &cost, &err), STATUS_FAILED);
-    assert_true(text_starts(err.text, "cost.bytes: \"2 * itemsize(T)"));
+    assert_fails_with(description_where(d, &spec, &allowed, &err), STATUS_FAILED,
+                      "where: \"rows * cols <=");
+    assert_fails_with(description_cost(d, &spec, &cost, &err), STATUS_FAILED,
+                      "cost.bytes: \"2 * itemsize(T)");
 }
 
 static void test_defaults(void **state) {

@@ -183,7 +183,7 @@ static void what_json_cannot_say_is_started(void **state) {
     setenv("SET_LATE", "\xff", 1);
     start(link);
     assert_forked(link, false);
-    assert_non_null(strstr(link->unforked, "is not UTF-8"));
+    assert_has(link->unforked, "is not UTF-8");
 }
 
 static void users_engines_are_started(void **state) {
@@ -198,8 +198,7 @@ static void check_unforked(test_t *test, const char *why) {
     for (int turn = 0; turn < 2; turn++) { /* the second time from memory */
         start(link);
         assert_forked(link, false);
-        if (strstr(link->unforked, why) == NULL)
-            fail_msg("\"%s\" does not say \"%s\"", link->unforked, why);
+        assert_has(link->unforked, why);
         worker_link_stop(link);
     }
 }
@@ -268,7 +267,7 @@ static void a_wrapper_is_no_parent(void **state) {
     forks_serve(&test->forks, ".", "pytorch", false, &test->link);
     start(&test->link);
     assert_forked(&test->link, false);
-    assert_non_null(strstr(test->link.unforked, "expected bench as the parent"));
+    assert_has(test->link.unforked, "expected bench as the parent");
 }
 
 static pid_t server_of(const worker_link_t *link) {

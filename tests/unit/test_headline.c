@@ -172,7 +172,7 @@ static void test_best_rival_is_whoever_is_fastest(void **state) {
     record_free(&run);
     run = plant_ratios((double[]){4}, 1);
     shown = show(&run, 10);
-    assert_has_not(shown.text, "other rivals");
+    assert_lacks(shown.text, "other rivals");
 }
 
 /* Nobody asked for a comparison there. */
@@ -221,7 +221,7 @@ static void test_other_work_is_named_on_the_side_of_rivals(void **state) {
     plant(&run, (planted_t){"cuda", "cuda", "02_sums", 1, 10, CASE_OK, NULL}, 3);
     run.cases[2].results_json = mem_text("{\"algorithmic\":true}");
     AUTO(shown_free) shown_t shown = show(&run, 10);
-    assert_has_not(shown.text, "02_sums");
+    assert_lacks(shown.text, "02_sums");
     shown_free(&shown);
     plant(&run, (planted_t){"pytorch", "cuda", "sums", 1, 100, CASE_OK, NULL}, 4);
     run.cases[3].results_json = mem_text("{\"algorithmic\":true}");
@@ -229,7 +229,7 @@ static void test_other_work_is_named_on_the_side_of_rivals(void **state) {
     assert_has(shown.text,
                "\nmlp_infer f32, batch 1, faster, but not compared: PyTorch sums 100 ns is "
                "another algorithm\n");
-    assert_has_not(shown.text, "02_sums");
+    assert_lacks(shown.text, "02_sums");
 }
 
 static void test_alone_there_is_no_rival(void **state) {
@@ -320,7 +320,7 @@ static void test_eager_calls_of_the_table_have_no_line(void **state) {
         headline_row_t row = {&part, &calls, &calls.rows[0]};
         AUTO_FREE char *text = headline_text(&(headline_t){&row, 1, 0});
         assert_has(text, others ? " inference\n" : " eager\n");
-        (others ? assert_has : assert_has_not)(text, "one eager call of each");
+        (others ? assert_has : assert_lacks)(text, "one eager call of each");
     }
 }
 

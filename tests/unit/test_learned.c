@@ -188,8 +188,7 @@ static void assert_not_learned(const struct subject *subject, double most_s, con
     session_t *session = open_session(subject);
     json_t *request = learned_request(most_s);
     assert_null(case_learned(session, request, &err));
-    if (strstr(err.text, why) == NULL)
-        fail_msg("%s", err.text);
+    assert_has(err.text, why);
     json_decref(request);
     end_session(session);
 }

@@ -31,16 +31,32 @@ static void assert_limit(const case_result_t *result, const char *bound, double 
     assert_true(fabs(result->limit.frac / frac - 1) < 1e-12);
 }
 
-/* 4-5-1: 20 bytes a sample and 124 of weights; 2^24 samples do not fit into 50 MB. */
-static void test_dram_limit(void **state) {
-    double least_ns = (20.0 * (1 << 24) + 124) / 4e12 * 1e9;
-    case_result_t result =
-        judged("cuda", 1 << 24, (timed_t[]){{"kernel_graph", 2 * least_ns}, {NULL, 0}});
-    assert_limit(&result, "dram", least_ns, 0.5, "kernel_graph");
-    assert_true(result.limit.bytes == 20.0 * (1 << 24) + 124);
-    assert_true(result.limit.flops == 56.0 * (1 << 24));
-    assert_int_equal(result.flags.n, 0);
-    result_free(&result);
+/* 4-5-1: 20 bytes a sample and 124 of weights, and 56 operations; 2^24 samples do not fit into 50 MB. */
+static void test_what_binds(void **state) {
+    static const struct {
+        int64_t batch;
+        const char *phase;
+        double fp32_flops_per_s, limit_ns;
+        const char *bound;
+    } TABLE[] = {
+        {1 << 24, "kernel_graph", 50e12, (20.0 * (1 << 24) + 124) / 4e12 * 1e9, "dram"},
+        {1 << 20, "kernel", 50e12, (20.0 * (1 << 20) + 124) / 10e12 * 1e9, "l2"},
+        {64, "kernel_graph", 50e12, 1000, "launch"},
+        {1 << 24, "kernel", 1e12, 56.0 * (1 << 24) / 1e12 * 1e9, "fp32"},
+    };
+    for (size_t i = 0; i < COUNT_OF(TABLE); i++) {
+        device_rates_t rates = RATES;
+        rates.fp32_flops_per_s = TABLE[i].fp32_flops_per_s;
+        const timed_t times[] = {{TABLE[i].phase, 4 * TABLE[i].limit_ns}, {NULL, 0}};
+        AUTO(result_free)
+        case_result_t result = make_result("mlp_infer", "cuda", TABLE[i].batch, times);
+        limit_set(&result, workload_find("mlp_infer"), &rates);
+        plausibility_check(&result, &rates);
+        assert_limit(&result, TABLE[i].bound, TABLE[i].limit_ns, 0.25, TABLE[i].phase);
+        assert_true(result.limit.bytes == 20.0 * (double)TABLE[i].batch + 124);
+        assert_true(result.limit.flops == 56.0 * (double)TABLE[i].batch);
+        assert_int_equal(result.flags.n, 0);
+    }
 }
 
 /* The bus bounds it, but no kernel may be faster than a launch. */
@@ -69,31 +85,6 @@ static void test_mapped_memory_has_no_limit(void **state) {
         assert_int_equal(result.flags.n, 1);
         assert_int_equal(result.flags.items[0].kind, FLAG_OVER_LIMIT);
     }
-}
-
-static void test_l2_limit(void **state) {
-    double least_ns = (20.0 * (1 << 20) + 124) / 10e12 * 1e9;
-    case_result_t result =
-        judged("cuda", 1 << 20, (timed_t[]){{"kernel", least_ns * 4}, {NULL, 0}});
-    assert_limit(&result, "l2", least_ns, 0.25, "kernel");
-    result_free(&result);
-}
-
-static void test_launch_limit(void **state) {
-    AUTO(result_free)
-    case_result_t result = judged("cuda", 64, (timed_t[]){{"kernel_graph", 1250}, {NULL, 0}});
-    assert_limit(&result, "launch", 1000, 0.8, "kernel_graph");
-}
-
-static void test_fp32_limit(void **state) {
-    device_rates_t rates = RATES;
-    rates.fp32_flops_per_s = 1e12;
-    double least_ns = 56.0 * (1 << 24) / 1e12 * 1e9;
-    case_result_t result =
-        make_result("mlp_infer", "cuda", 1 << 24, (timed_t[]){{"kernel", least_ns}, {NULL, 0}});
-    limit_set(&result, workload_find("mlp_infer"), &rates);
-    assert_limit(&result, "fp32", least_ns, 1, "kernel");
-    result_free(&result);
 }
 
 /* The measured rate of products counts in each dtype, in place of the FP32 lanes' peak. */
@@ -178,7 +169,7 @@ static void test_judged_again(void **state) {
     assert_int_equal(result.flags.n, 2);
     AUTO_FREE char *first = flag_text(&result.flags.items[0]),
                    *other = flag_text(&result.flags.items[1]);
-    assert_non_null(strstr(first, "faster than the launch limit (111 % of it)"));
+    assert_has(first, "faster than the launch limit (111 % of it)");
     device_rates_t rates = RATES;
     rates.launch_ns = 450;
     limit_set_again(&result, workload_find("mlp_infer"), &rates);

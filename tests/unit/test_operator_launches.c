@@ -55,7 +55,7 @@ static void test_tables_of_host_and_device(void **state) {
                     "described_temporary");
     AUTO_FREE char *header = read_text("kernels/common/workload.cuh"),
                    *size = mem_format("workspace_bytes[%d]", WORKSPACE_TEXT);
-    assert_non_null(strstr(header, size));
+    assert_has(header, size);
 }
 
 /* ---- sizes ----------------------------------------------------------------------------------- */

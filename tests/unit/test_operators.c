@@ -159,7 +159,7 @@ static void test_a_training_whose_steps_are_passes(void **state) {
     description_free(&other);
     wrong = (error_t)ERROR_INIT;
     assert_int_equal(description_parse("a", json, &other, &wrong), STATUS_USAGE);
-    assert_true(strstr(wrong.text, "unknown name \"point\"") != NULL);
+    assert_has(wrong.text, "unknown name \"point\"");
 }
 
 /* The resident mask and the noise, which is weights, do not cross the bus. */

@@ -7,42 +7,37 @@
 
 #define FIXTURES "tests/fixtures/plot/"
 
+static char *phases_of_cuda(const plot_data_t *data, chart_t *chart) {
+    return chart_phases(data, "cuda", chart);
+}
+
 static void wrong_and_failed_cases_have_no_time(void **state) {
-    world_t *world = *state;
-    load(world, "Some GPU", NULL);
-    chart_t chart = {0};
-    assert_drawn(chart_phases(world->data, "cuda", &chart));
-    const char *table = table_of(&chart);
+    world_t *world = load(*state, "Some GPU", NULL);
+    const char *table = drawn(world, phases_of_cuda);
     assert_has(table, "0 \"1\" 5 100 0 \"\"\n");
     assert_has(table, "1 \"2\" 6 300 1 \"\"\n");
     assert_has(table, "2 \"4\" NaN NaN 0 \"wrong\"\n");
-    chart_free(&chart);
-    assert_drawn(chart_total(world->data, &chart));
-    table = table_of(&chart);
+    table = drawn(world, chart_total);
     assert_has(table, "\"CUDA, the fastest at each batch size\"");
     assert_has(table, "\"PyTorch eager (the study's, fastest PyTorch)\"");
     assert_has(table, "\"mine jit (fastest mine)\"");
     assert_has(table, "2 300 297.966587 302.04729 1 \"throttled\"\n");
     assert_lacks(table, "654321");
-    chart_free(&chart);
 }
 
 static void difference_finds_leads_and_the_crossover(void **state) {
-    world_t *world = *state;
-    load(world, "Some GPU", NULL);
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_difference(world->data, &chart));
-    const char *table = table_of(&chart);
+    world_t *world = load(*state, "Some GPU", NULL);
+    const char *table = drawn(world, chart_difference);
     assert_has(table, "0 \"1\" -100 1 0 \"CUDA\" \"100 µs\" \"2.00×\" \"\" 1\n");
     assert_has(table, "1 \"2\" -1 3 1 \"undecided\" \"\" \"\" \"\" 1\n");
     assert_has(table, "2 \"4\" NaN 0 0 \"\" \"\" \"\" \"wrong\" 1\n");
     assert_has(table, "3 \"8\" 250 2 0 \"PyTorch\" \"250 µs\" \"2.00×\" \"\" 9\n");
     assert_has(table, "3 \"8\" \"crossover: PyTorch is faster from batch 8\"\n");
-    assert_true(text_list_has(&chart.numbers, "n_crossovers=1"));
+    assert_true(text_list_has(&world->chart.numbers, "n_crossovers=1"));
     assert_has(table, "\n1 \"↑ PyTorch is faster\"\n0 \"↓ CUDA is faster\"\n");
-    assert_has(chart.note, "  ·  CUDA 01_study − PyTorch eager  ·  ");
-    assert_has(chart.note, "phase total");
-    assert_has(chart.note, "hollow: throttled");
+    assert_has(world->chart.note, "  ·  CUDA 01_study − PyTorch eager  ·  ");
+    assert_has(world->chart.note, "phase total");
+    assert_has(world->chart.note, "hollow: throttled");
 }
 
 /* Two intervals that overlap are no evidence of anything: ratios are paired by pass. */
@@ -51,39 +46,29 @@ static void difference_is_decided_by_the_ratio_of_passes(void **state) {
         {"cuda", "cuda", "01_study", NULL, 1, 100e3, 2e3, CASE_OK, .limit_ns = 0},
         {"pytorch", "cuda", "eager", NULL, 1, 100.8e3, 2e3, CASE_OK, .limit_ns = 0},
     };
-    world_t *world = *state;
-    AUTO(chart_free) chart_t chart = {0};
-    load_cases(world, CASES, 2);
-    assert_drawn(chart_difference(world->data, &chart));
-    assert_has(table_of(&chart), "0 \"1\" -0.8 1 0 \"CUDA\" \"800 ns\" \"1.01×\" \"\" 1\n");
+    world_t *world = load_cases(*state, CASES, 2);
+    const char *table = drawn(world, chart_difference);
+    assert_has(table, "0 \"1\" -0.8 1 0 \"CUDA\" \"800 ns\" \"1.01×\" \"\" 1\n");
 }
 
 static void without_cuda_the_difference_is_that_of_the_cpu(void **state) {
-    world_t *world = *state;
-    load(world, NULL, "cpu");
-    chart_t chart = {0};
-    assert_drawn(chart_difference(world->data, &chart));
-    assert_has(chart.note, "  ·  C on the CPU, omp − PyTorch on the CPU, eager  ·  ");
-    assert_has(table_of(&chart),
-               "\n1 \"↑ PyTorch on the CPU is faster\"\n0 \"↓ C on the CPU is faster\"\n");
-    assert_has(table_of(&chart), "0 \"1\" 6 2 0 \"PyTorch\" \"6.00 µs\" \"3.00×\" \"\" 17\n");
-    chart_free(&chart);
-    AUTO_FREE char *why = chart_phases(world->data, "cuda", &chart);
-    assert_string_equal(why, "no case of CUDA has times");
+    world_t *world = load(*state, NULL, "cpu");
+    const char *table = drawn(world, chart_difference);
+    assert_has(world->chart.note, "  ·  C on the CPU, omp − PyTorch on the CPU, eager  ·  ");
+    assert_has(table, "\n1 \"↑ PyTorch on the CPU is faster\"\n0 \"↓ C on the CPU is faster\"\n");
+    assert_has(table, "0 \"1\" 6 2 0 \"PyTorch\" \"6.00 µs\" \"3.00×\" \"\" 17\n");
+    not_drawn(world, phases_of_cuda, "no case of CUDA has times");
 }
 
 static void ladder_has_standard_rungs_and_the_limit(void **state) {
-    world_t *world = *state;
-    load(world, "Some GPU", NULL);
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_ladder(world->data, &chart));
-    const char *table = table_of(&chart);
+    world_t *world = load(*state, "Some GPU", NULL);
+    const char *table = drawn(world, chart_ladder);
     assert_has(table, "size \"CUDA 02_fast\" low");
     assert_has(table, "8 NaN NaN NaN 0 \"failed\"\n");
     assert_lacks(table, "pinned");
     assert_lacks(table, "PyTorch");
     assert_has(table, "size \"hardware limit (dram)\"\n1 0.01\n2 0.02\n");
-    assert_true(text_list_has(&chart.numbers, "n_limits=1"));
+    assert_true(text_list_has(&world->chart.numbers, "n_limits=1"));
 }
 
 /* Twelve samples, and a thirteenth a thousand times as late. */
@@ -210,14 +195,12 @@ static void load_with_costs(world_t *world) {
 
 static void points_lie_under_the_roofs(void **state) {
     world_t *world = *state;
-    AUTO(chart_free) chart_t chart = {0};
     load_with_costs(world);
     environment_t *facts = &world->source.run.environment;
     environment_set_number(facts, "measured.copy_bytes_per_s", 1e12);
     environment_set_number(facts, "measured.l2_read_bytes_per_s", 4e12);
     environment_set_number(facts, "measured.matmul_f32_flops_per_s", 4e13);
-    assert_drawn(chart_roofline(world->data, &chart));
-    const char *table = table_of(&chart);
+    const char *table = drawn(world, chart_roofline);
     assert_has(table, "intensity \"L2, 4.00 TB/s read\"\n0.1 400\n10 40000\n");
     assert_has(table, "intensity \"memory, 1.00 TB/s copied\"\n0.1 100\n40 40000\n");
     /* By one call, as PyTorch has no other: 1000 operations in 2 µs are 0.5 GFLOP/s. */
@@ -229,24 +212,20 @@ static void points_lie_under_the_roofs(void **state) {
 
 static void sizes_stand_beside_the_line(void **state) {
     world_t *world = *state;
-    AUTO(chart_free) chart_t chart = {0};
     load_with_costs(world);
     environment_set_number(&world->source.run.environment, "measured.copy_bytes_per_s", 1e12);
     world->source.run.cases[1].limit.bytes = 2000; /* the line goes to the left */
-    assert_drawn(chart_roofline(world->data, &chart));
-    assert_has(table_of(&chart), "\n2 0.5 \"\" \"1\"\n0.5 0.25 \"8\" \"\"\n");
+    const char *table = drawn(world, chart_roofline);
+    assert_has(table, "\n2 0.5 \"\" \"1\"\n0.5 0.25 \"8\" \"\"\n");
 }
 
 static void without_rates_or_costs_there_is_no_roofline(void **state) {
     world_t *world = *state;
-    chart_t chart = {0};
     load_with_costs(world);
-    not_drawn(chart_roofline(world->data, &chart), "the run has no rate of memory");
-    chart_free(&chart);
+    not_drawn(world, chart_roofline, "the run has no rate of memory");
     for (size_t i = 0; i < world->source.run.n_cases; i++)
         world->source.run.cases[i].limit.frac = NAN;
-    not_drawn(chart_roofline(world->data, &chart), "no case on a GPU has a limit and operations");
-    chart_free(&chart);
+    not_drawn(world, chart_roofline, "no case on a GPU has a limit and operations");
 }
 
 /* ---- Operations of an epoch side by side: who has which bars, what they add up to, and on which axis. */
@@ -277,9 +256,7 @@ enum { N_TRAININGS = COUNT_OF(TRAININGS) };
 static void bars_stand_in_groups_of_contenders(void **state) {
     world_t *world = *state;
     load_trainings(world, TRAININGS, N_TRAININGS);
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_operations(world->data, &chart));
-    const char *table = table_of(&chart);
+    const char *table = drawn(world, chart_operations);
     /* PyTorch first; x, time, interval, text, operation. */
     assert_has(table, "\n0.85 20 19.8644391 20.136486 \"20.0\" 1 0\n1.85 40 39.7288782 40.272972 "
                       "\"40.0\" 2 0\n");
@@ -292,8 +269,8 @@ static void bars_stand_in_groups_of_contenders(void **state) {
     assert_lacks(table, "failed");
     assert_lacks(table, "07_sums");
     assert_lacks(table, "123"); /* another size, with fewer contenders */
-    assert_has(chart.note, "points 5 M");
-    assert_true(text_list_has(&chart.numbers, "n_panels=1"));
+    assert_has(world->chart.note, "points 5 M");
+    assert_true(text_list_has(&world->chart.numbers, "n_panels=1"));
 }
 
 /* 16,000 µs against 80: bars of the GPU would be lines. */
@@ -304,62 +281,55 @@ static void a_much_slower_cpu_has_a_panel_of_its_own(void **state) {
                                               ONE_BY_ONE(4e6)});
     plot_source_free(&world->source);
     load_run(world);
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_operations(world->data, &chart));
-    assert_true(text_list_has(&chart.numbers, "n_panels=2"));
-    assert_true(text_list_has(&chart.numbers, "logarithmic='0 0'"));
-    assert_has(chart.note, "right: on the CPU");
-    assert_has(table_of(&chart), "\"PyTorch on the CPU\" \"eager\" 0.35 4.35 32000 \"Σ 32000\"");
+    const char *table = drawn(world, chart_operations);
+    assert_true(text_list_has(&world->chart.numbers, "n_panels=2"));
+    assert_true(text_list_has(&world->chart.numbers, "logarithmic='0 0'"));
+    assert_has(world->chart.note, "right: on the CPU");
+    assert_has(table, "\"PyTorch on the CPU\" \"eager\" 0.35 4.35 32000 \"Σ 32000\"");
 }
 
 static void bars_of_very_different_heights_stand_on_a_logarithmic_axis(void **state) {
-    world_t *world = *state;
-    LOAD_TRAININGS(world, {"cuda",
-                           "cuda",
-                           "01_not_fused",
-                           5000,
-                           1,
-                           CASE_OK,
-                           NULL,
-                           {{"backward", 500e3}, {"update", 2e3}}});
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_operations(world->data, &chart));
-    assert_true(text_list_has(&chart.numbers, "logarithmic='1'"));
-    assert_true(text_list_has(&chart.numbers, "lows='1.000000000'"));
-    assert_has(table_of(&chart), " 502 \"Σ 502\" 1\n"); /* makes room for the bar's own text */
+    world_t *world = LOAD_TRAININGS(*state, {"cuda",
+                                             "cuda",
+                                             "01_not_fused",
+                                             5000,
+                                             1,
+                                             CASE_OK,
+                                             NULL,
+                                             {{"backward", 500e3}, {"update", 2e3}}});
+    const char *table = drawn(world, chart_operations);
+    assert_true(text_list_has(&world->chart.numbers, "logarithmic='1'"));
+    assert_true(text_list_has(&world->chart.numbers, "lows='1.000000000'"));
+    assert_has(table, " 502 \"Σ 502\" 1\n"); /* makes room for the bar's own text */
 }
 
 /* In the order of its launches, of which none is all of them together; a rival's calls have none. */
 static void parts_of_a_call_have_the_names_of_kernels(void **state) {
-    world_t *world = *state;
-    LOAD_TRAININGS(world,
-                   {"cuda",
-                    "cuda",
-                    "01_two_kernels",
-                    5000,
-                    1,
-                    CASE_OK,
-                    NULL,
-                    {{"part_sum", 20e3}, {"part_fused", 10e3}, {"kernel_graph", 25e3}}},
-                   {"pytorch", "cuda", "eager", 5000, 1, CASE_OK, NULL, {{"forward", 30e3}}});
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_operations(world->data, &chart));
-    const char *table = table_of(&chart);
+    world_t *world =
+        LOAD_TRAININGS(*state,
+                       {"cuda",
+                        "cuda",
+                        "01_two_kernels",
+                        5000,
+                        1,
+                        CASE_OK,
+                        NULL,
+                        {{"part_sum", 20e3}, {"part_fused", 10e3}, {"kernel_graph", 25e3}}},
+                       {"pytorch", "cuda", "eager", 5000, 1, CASE_OK, NULL, {{"forward", 30e3}}});
+    const char *table = drawn(world, chart_operations);
     assert_has(table, "\n1.35 20 19.8644391 20.136486 \"20.0\" 0 0\n2.35 10 ");
     assert_has(table, " \"10.00\" 1 0\n\n\n");
     assert_has(table, " 30 \"Σ 30.0\" 0\n");
     assert_has(table, "\n\n\n# legend\n\"sum\"\nNaN\n\n\n# legend\n\"fused\"\nNaN\n");
     assert_lacks(table, "PyTorch");
-    assert_lacks(chart.note, "fused");
-    assert_true(text_list_has(&chart.numbers, "used='0 1'"));
+    assert_lacks(world->chart.note, "fused");
+    assert_true(text_list_has(&world->chart.numbers, "used='0 1'"));
 }
 
 static void epochs_as_a_whole_are_no_chart_of_operations(void **state) {
-    world_t *world = *state;
-    LOAD_TRAININGS(world, {"cuda", "cuda", "02_fused", 5000, 200, CASE_OK, NULL, {{"train", 1e6}}});
-    chart_t chart = {0};
-    AUTO_FREE char *why = chart_operations(world->data, &chart);
-    assert_string_equal(why, "no case has separately timed parts");
+    world_t *world = LOAD_TRAININGS(
+        *state, {"cuda", "cuda", "02_fused", 5000, 200, CASE_OK, NULL, {{"train", 1e6}}});
+    not_drawn(world, chart_operations, "no case has separately timed parts");
 }
 
 #define SET_UP set_up

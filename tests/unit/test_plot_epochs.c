@@ -36,13 +36,13 @@ static case_result_t result_of(const training_t *training) {
     return result;
 }
 
-static void load_trainings(world_t *world, const training_t *trainings, size_t n) {
+static world_t *load_trainings(world_t *world, const training_t *trainings, size_t n) {
     write_header(world->run, "Some GPU");
     for (size_t i = 0; i < n; i++) {
         AUTO(result_free) case_result_t result = result_of(&trainings[i]);
         append_result(world->run, &result);
     }
-    load_run(world);
+    return load_run(world);
 }
 
 #define LOAD(world, ...)                                                                           \
@@ -103,13 +103,11 @@ static void a_split_must_add_up(void **state) {
 /* ---- charts ---------------------------------------------------------------------------------- */
 
 static void splits_are_stacked_and_say_how_busy(void **state) {
-    world_t *world = *state;
-    LOAD(world, {"cuda", "03_registers", "caching", 784, 40e6, CASE_OK, SPLIT(36e6, 0, 40e6)},
-         {"cuda", "03_registers", "malloc", 784, 200e6, CASE_OK, SPLIT(40e6, 120e6, 200e6)},
-         {"cuda", "04_graph", "caching", 784, 30e6, CASE_OK, NULL});
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_allocators(world->data, &chart));
-    const char *table = table_of(&chart);
+    world_t *world =
+        LOAD(*state, {"cuda", "03_registers", "caching", 784, 40e6, CASE_OK, SPLIT(36e6, 0, 40e6)},
+             {"cuda", "03_registers", "malloc", 784, 200e6, CASE_OK, SPLIT(40e6, 120e6, 200e6)},
+             {"cuda", "04_graph", "caching", 784, 30e6, CASE_OK, NULL});
+    const char *table = drawn(world, chart_allocators);
     assert_has(table, "0 16 \"CUDA 03_registers\"\n0 210 \"caching\"\n1 16 \"\"\n1 210 \"malloc\"");
     assert_has(table, "0 0 36 58\n0 36 40 60\n1 0 40 58\n1 40 160 59\n1 160 200 60\n");
     assert_has(table, "0 40 \"40.0 ms\"\n1 200 \"200 ms\"\n");
@@ -117,15 +115,12 @@ static void splits_are_stacked_and_say_how_busy(void **state) {
     assert_has(table, "\"GPU busy 90 %\"");
     assert_has(table, "\"GPU busy 20 %\"");
     assert_lacks(table, "04_graph"); /* it was not watched */
-    assert_true(text_list_has(&chart.numbers, "logarithmic='0 0'"));
+    assert_true(text_list_has(&world->chart.numbers, "logarithmic='0 0'"));
 }
 
 static void what_was_not_recorded_is_not_drawn(void **state) {
-    world_t *world = *state;
-    LOAD(world, {"cuda", "03_registers", "caching", 784, 40e6, CASE_OK, "{}"});
-    AUTO(chart_free) chart_t chart = {0};
-    AUTO_FREE char *why = chart_allocators(world->data, &chart);
-    assert_string_equal(why, "no case recorded the time split of an epoch");
+    world_t *world = LOAD(*state, {"cuda", "03_registers", "caching", 784, 40e6, CASE_OK, "{}"});
+    not_drawn(world, chart_allocators, "no case recorded the time split of an epoch");
 }
 
 #define SET_UP set_up

@@ -62,9 +62,8 @@ static void differences_are_relative(void **state) {
 }
 
 static void losses_are_held_against_the_oracle(void **state) {
-    world_t *world = *state;
-    LOAD_TRAININGS(
-        world,
+    world_t *world = LOAD_TRAININGS(
+        *state,
         {"cuda", "cuda", "05_graph", 5000, 200, CASE_OK, "{\"loss\": [[0, 5], [10, 1.5]]}", TRAIN},
         {"cuda", "cuda", "05_graph", 50000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2]]}", TRAIN},
         {"cuda", "cuda", "06_wrong", 50000, 200, CASE_WRONG, "{\"loss\": [[0, 99], [10, 9]]}",
@@ -73,45 +72,39 @@ static void losses_are_held_against_the_oracle(void **state) {
          TRAIN},
         {"cpu", "cpu", "ref", 50000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2]]}", TRAIN},
         {"cuda", "cuda", "05_graph", 500000, 200, CASE_OK, "{\"loss\": [[0, 7], [10, 2]]}", TRAIN});
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_loss(world->data, &chart));
-    const char *table = table_of(&chart);
+    const char *table = drawn(world, chart_loss);
     assert_has(table, "step \"CUDA 05_graph (equal)\" difference mark\n0 4 0 1\n10 2 0 0\n");
     assert_has(table,
                "step \"PyTorch eager (1.0e-6)\" difference mark\n0 4 0 0\n10 2.000002 1e-06");
     assert_has(table, "\"C on the CPU, ref: the reference\" difference mark\n0 4 NaN");
     assert_lacks(table, "99");
-    assert_has(chart.note, "points 50 k");
-    assert_has(chart.note, "reference: C on the CPU, ref, in float64");
-    assert_true(text_list_has(&chart.numbers, "any_equal=1"));
-    assert_true(text_list_has(&chart.numbers, "in_epochs=1"));
-    assert_true(text_list_has(&chart.numbers, "last_step=10"));
+    assert_has(world->chart.note, "points 50 k");
+    assert_has(world->chart.note, "reference: C on the CPU, ref, in float64");
+    assert_true(text_list_has(&world->chart.numbers, "any_equal=1"));
+    assert_true(text_list_has(&world->chart.numbers, "in_epochs=1"));
+    assert_true(text_list_has(&world->chart.numbers, "last_step=10"));
 }
 
 static void without_an_oracle_nothing_is_in_float64(void **state) {
-    world_t *world = *state;
-    LOAD_TRAININGS(
-        world,
+    world_t *world = LOAD_TRAININGS(
+        *state,
         {"cuda", "cuda", "05_graph", 5000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2]]}", TRAIN},
         {"pytorch", "cuda", "eager", 5000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2.2]]}", TRAIN},
         {"pytorch", "cpu", "eager", 5000, 200, CASE_OK, "{\"loss\": [[0, 4], [10, 2.5]]}", TRAIN},
         {"cpu", "cpu", "ref", 5000, 200, CASE_OK, NULL, TRAIN});
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_loss(world->data, &chart));
-    assert_true(text_ends(chart.note, "reference: PyTorch on the CPU, eager"));
-    assert_has(table_of(&chart), "\"CUDA 05_graph (2.0e-1)\"");
+    const char *table = drawn(world, chart_loss);
+    assert_true(text_ends(world->chart.note, "reference: PyTorch on the CPU, eager"));
+    assert_has(table, "\"CUDA 05_graph (2.0e-1)\"");
 }
 
 /* What comes behind a fall by far is drawn a second time. */
 static void a_steep_start_gets_an_inset(void **state) {
-    world_t *world = *state;
-    LOAD_TRAININGS(world,
-                   {"cpu", "cpu", "ref", 5000, 200, CASE_OK,
-                    "{\"loss\": [[0, 48], [10, 0.0819], [20, 0.0815], [30, 0.0814]]}", TRAIN});
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_loss(world->data, &chart));
-    assert_true(text_list_has(&chart.numbers, "inset=1"));
-    assert_true(text_list_has(&chart.numbers, "inset_from=10"));
+    world_t *world = LOAD_TRAININGS(
+        *state, {"cpu", "cpu", "ref", 5000, 200, CASE_OK,
+                 "{\"loss\": [[0, 48], [10, 0.0819], [20, 0.0815], [30, 0.0814]]}", TRAIN});
+    drawn(world, chart_loss);
+    assert_true(text_list_has(&world->chart.numbers, "inset=1"));
+    assert_true(text_list_has(&world->chart.numbers, "inset_from=10"));
 }
 
 /* A picture is some hundred pixels wide. */
@@ -123,18 +116,15 @@ static void of_a_long_curve_some_points_are_drawn(void **state) {
     AUTO_FREE char *list = text_list_join(&points, ","),
                    *results = mem_format("{\"loss\": [%s]}", list);
     LOAD_TRAININGS(world, {"cpu", "cpu", "ref", 5000, 200, CASE_OK, results, TRAIN});
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_loss(world->data, &chart));
-    assert_has(table_of(&chart), "\n0 1 NaN 1\n7 1 NaN 0\n14 1 NaN 0\n");
-    assert_has(table_of(&chart), "\n994 1 NaN 0\n999 1 NaN 0\n");
+    const char *table = drawn(world, chart_loss);
+    assert_has(table, "\n0 1 NaN 1\n7 1 NaN 0\n14 1 NaN 0\n");
+    assert_has(table, "\n994 1 NaN 0\n999 1 NaN 0\n");
 }
 
 static void without_a_curve_there_is_no_chart(void **state) {
-    world_t *world = *state;
-    LOAD_TRAININGS(world, {"cpu", "cpu", "ref", 5000, 200, CASE_OK, "{\"w\": 2}", TRAIN});
-    chart_t chart = {0};
-    AUTO_FREE char *why = chart_loss(world->data, &chart);
-    assert_string_equal(why, "no case recorded its loss over the training");
+    world_t *world =
+        LOAD_TRAININGS(*state, {"cpu", "cpu", "ref", 5000, 200, CASE_OK, "{\"w\": 2}", TRAIN});
+    not_drawn(world, chart_loss, "no case recorded its loss over the training");
 }
 
 #define SET_UP set_up

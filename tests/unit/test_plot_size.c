@@ -121,28 +121,23 @@ static void a_legend_counts_letters(void **state) {
 }
 
 static void another_algorithm_is_dashed(void **state) {
-    world_t *world = *state;
-    load_cases(world, TRAININGS, N_TRAININGS);
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_ladder(world->data, &chart));
-    assert_has(table_of(&chart), "size \"CUDA 07_sums (algorithmic)");
-    assert_true(text_list_has(&chart.numbers, "dashed='7'"));
+    world_t *world = load_cases(*state, TRAININGS, N_TRAININGS);
+    const char *table = drawn(world, chart_ladder);
+    assert_has(table, "size \"CUDA 07_sums (algorithmic)");
+    assert_true(text_list_has(&world->chart.numbers, "dashed='7'"));
 }
 
 static void speed_is_against_the_strongest_rival(void **state) {
-    world_t *world = *state;
-    load_cases(world, TRAININGS, N_TRAININGS);
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_speed(world->data, &chart));
-    const char *table = table_of(&chart);
+    world_t *world = load_cases(*state, TRAININGS, N_TRAININGS);
+    const char *table = drawn(world, chart_speed);
     assert_has(table, "size \"CUDA 06_persistent (the fastest of its side)\" text "
                       "low high\n5000 100 \"100×\" 100 100\n5000000 20 \"20.0×\" 20 20\n");
     assert_has(table, "C on the CPU, ref (the fastest of its side)\" text low high\n"
                       "5000 200 \"\" ");
     assert_has(table, "5000 2 \"\" "); /* PyTorch on the CPU */
     assert_lacks(table, "07_sums");
-    assert_has(chart.note, "rival: PyTorch, the fastest at each data-set size");
-    assert_true(text_list_has(&chart.numbers, "logarithmic=1"));
+    assert_has(world->chart.note, "rival: PyTorch, the fastest at each data-set size");
+    assert_true(text_list_has(&world->chart.numbers, "logarithmic=1"));
 }
 
 /* From 0.5 to 2 there is no need for a logarithmic axis. */
@@ -153,29 +148,23 @@ static void a_small_range_is_linear(void **state) {
         {"cpu", "cpu", "omp", NULL, 5000, 1e6, 1e6, CASE_OK, TRAINING},
         {"cpu", "cpu", "omp", NULL, 50000, 4e6, 4e6, CASE_OK, TRAINING},
     };
-    world_t *world = *state;
-    load_cases(world, CASES, 4);
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_speed(world->data, &chart));
-    assert_has(table_of(&chart), "5000 2 \"2.00×\" 2 2\n50000 0.5 \"0.500×\" 0.5 0.5\n");
-    assert_has(chart.note, "rival: PyTorch on the CPU, eager");
-    assert_true(text_list_has(&chart.numbers, "logarithmic=0"));
-    assert_true(text_list_has(&chart.numbers, "y_low=0"));
+    world_t *world = load_cases(*state, CASES, 4);
+    const char *table = drawn(world, chart_speed);
+    assert_has(table, "5000 2 \"2.00×\" 2 2\n50000 0.5 \"0.500×\" 0.5 0.5\n");
+    assert_has(world->chart.note, "rival: PyTorch on the CPU, eager");
+    assert_true(text_list_has(&world->chart.numbers, "logarithmic=0"));
+    assert_true(text_list_has(&world->chart.numbers, "y_low=0"));
 }
 
 static void one_size_is_no_chart_against_size(void **state) {
-    world_t *world = *state;
-    chart_t chart = {0};
-    load_cases(world, TRAININGS, 1);
-    not_drawn(chart_ladder(world->data, &chart), "all cases have the same data-set size");
-    not_drawn(chart_speed(world->data, &chart), "all cases have the same data-set size");
+    world_t *world = load_cases(*state, TRAININGS, 1);
+    not_drawn(world, chart_ladder, "all cases have the same data-set size");
+    not_drawn(world, chart_speed, "all cases have the same data-set size");
 }
 
 static void without_a_rival_there_is_no_relative_speed(void **state) {
-    world_t *world = *state;
-    chart_t chart = {0};
-    load_cases(world, TRAININGS, 4);
-    not_drawn(chart_speed(world->data, &chart), "no rival has a time to compare with");
+    world_t *world = load_cases(*state, TRAININGS, 4);
+    not_drawn(world, chart_speed, "no rival has a time to compare with");
 }
 
 /* ---- Charts with PyTorch, JAX and a script of a user's own: each stands for itself, and the
@@ -209,8 +198,7 @@ static const series_t *series_named(const world_t *world, const char *title) {
 }
 
 static void strongest_is_whoever_is_fastest(void **state) {
-    world_t *world = *state;
-    load_cases(world, CASES, N_CASES);
+    world_t *world = load_cases(*state, CASES, N_CASES);
     const series_t *strongest = plot_strongest_rival(world->data, true, "host_to_host");
     assert_string_equal(strongest->title, "strongest rival at each batch size");
     assert_string_equal(series_at(strongest, 1)->spec.engine, "pytorch");
@@ -223,21 +211,16 @@ static void strongest_is_whoever_is_fastest(void **state) {
 }
 
 static void difference_names_the_rival_of_each_size(void **state) {
-    world_t *world = *state;
-    AUTO(chart_free) chart_t chart = {0};
-    load_cases(world, CASES, N_CASES);
-    assert_drawn(chart_difference(world->data, &chart)); /* no eager: against the strongest */
-    assert_has(chart.note, "CUDA 01_study − strongest rival");
-    assert_has(table_of(&chart), "\n1 \"↑ strongest rival ");
+    world_t *world = load_cases(*state, CASES, N_CASES);
+    const char *table = drawn(world, chart_difference); /* no eager: against the strongest */
+    assert_has(world->chart.note, "CUDA 01_study − strongest rival");
+    assert_has(table, "\n1 \"↑ strongest rival ");
 }
 
 static void speed_is_relative_to_the_strongest(void **state) {
-    world_t *world = *state;
-    AUTO(chart_free) chart_t chart = {0};
-    load_cases(world, CASES, N_CASES);
-    assert_drawn(chart_speed(world->data, &chart));
-    const char *table = table_of(&chart);
-    assert_has(chart.note, "rival: the fastest at each batch size");
+    world_t *world = load_cases(*state, CASES, N_CASES);
+    const char *table = drawn(world, chart_speed);
+    assert_has(world->chart.note, "rival: the fastest at each batch size");
     assert_has(table, "\"CUDA 01_study (the fastest of its side)\" text low high\n1 2 ");
     assert_has(table, "\n4 0.5 ");
     assert_has(table, "\"PyTorch, the fastest at each batch size\" text low high\n1 1 ");
@@ -246,13 +229,11 @@ static void speed_is_relative_to_the_strongest(void **state) {
 }
 
 static void a_self_reported_time_has_no_relative_speed(void **state) {
-    world_t *world = *state;
-    AUTO(chart_free) chart_t chart = {0};
-    load_cases(world, CASES, N_CASES);
+    world_t *world = load_cases(*state, CASES, N_CASES);
     ((case_result_t *)series_at(series_named(world, "triton fused"), 1))->trust =
         TRUST_SELF_REPORTED;
-    assert_drawn(chart_speed(world->data, &chart));
-    assert_has(table_of(&chart), "\"triton fused (the fastest of its side)\" text low high\n4 1 ");
+    const char *table = drawn(world, chart_speed);
+    assert_has(table, "\"triton fused (the fastest of its side)\" text low high\n4 1 ");
 }
 
 /* As in tables: where nothing of ours was run, its Python files are held against the rest. */
@@ -265,29 +246,31 @@ static void candidates_are_no_rivals(void **state) {
         {"jax", "cuda", "jit", NULL, 1, 300e3, 9e3, CASE_OK, .limit_ns = 0},
         {"python", "cpu", "mine", NULL, 1, 50e3, 5e3, CASE_OK, .limit_ns = 0},
     };
-    world_t *world = *state;
-    load_cases(world, OF_CANDIDATES, COUNT_OF(OF_CANDIDATES));
+    world_t *world = load_cases(*state, OF_CANDIDATES, COUNT_OF(OF_CANDIDATES));
     const series_t *strongest = plot_strongest_rival(world->data, true, "host_to_host");
     assert_string_equal(series_at(strongest, 1)->spec.engine, "pytorch");
     assert_string_equal(series_at(strongest, 2)->spec.engine, "pytorch");
     assert_null(plot_strongest_rival(world->data, false, "host_to_host"));
 }
 
+static char *phases_of_jax(const plot_data_t *data, chart_t *chart) {
+    return chart_phases(data, "jax", chart);
+}
+
+static char *phases_of_triton(const plot_data_t *data, chart_t *chart) {
+    return chart_phases(data, "triton", chart);
+}
+
 static void every_engine_has_its_line_and_its_phases(void **state) {
-    world_t *world = *state;
-    chart_t chart = {0};
-    load_cases(world, CASES, N_CASES);
-    assert_drawn(chart_host_to_host(world->data, &chart));
-    assert_has(table_of(&chart), "\"JAX jit (fastest JAX)\"");
-    assert_has(table_of(&chart), "\"triton fused (fastest triton)\"");
-    assert_has(table_of(&chart), "\"JAX on the CPU, jit\"");
-    chart_free(&chart);
-    assert_drawn(chart_phases(world->data, "jax", &chart));
-    assert_has(chart.note, "  ·  JAX jit  ·  ");
-    chart_free(&chart);
-    assert_drawn(chart_phases(world->data, "triton", &chart));
-    assert_has(chart.note, "  ·  triton fused  ·  ");
-    chart_free(&chart);
+    world_t *world = load_cases(*state, CASES, N_CASES);
+    const char *table = drawn(world, chart_host_to_host);
+    assert_has(table, "\"JAX jit (fastest JAX)\"");
+    assert_has(table, "\"triton fused (fastest triton)\"");
+    assert_has(table, "\"JAX on the CPU, jit\"");
+    drawn(world, phases_of_jax);
+    assert_has(world->chart.note, "  ·  JAX jit  ·  ");
+    drawn(world, phases_of_triton);
+    assert_has(world->chart.note, "  ·  triton fused  ·  ");
 }
 
 /* A colour belongs to an engine, a point to a variant: the CPU's lines differ by their dashes. */
@@ -295,8 +278,7 @@ static void contenders_have_line_types_of_their_own(void **state) {
     static const char *const TITLES[] = {"PyTorch mapped", "PyTorch overlap",     "JAX jit",
                                          "triton fused",   "JAX on the CPU, jit", "triton wrong"};
     static const int STYLES[] = {70, 71, 78, 86, 82, 87};
-    world_t *world = *state;
-    load_cases(world, CASES, N_CASES);
+    world_t *world = load_cases(*state, CASES, N_CASES);
     for (size_t i = 0; i < COUNT_OF(STYLES); i++)
         assert_int_equal(series_named(world, TITLES[i])->style, STYLES[i]);
 }
@@ -495,17 +477,15 @@ static void load_ladder(world_t *world) {
 static void ladder_has_a_line_for_each_known_bound(void **state) {
     world_t *world = *state;
     load_ladder(world);
-    AUTO(chart_free) chart_t chart = {0};
-    assert_drawn(chart_ladder(world->data, &chart));
-    const char *table = table_of(&chart);
+    const char *table = drawn(world, chart_ladder);
     assert_has(table, "\"limit: every epoch from DRAM\"\n5000 1.6\n5000000 1600\n");
     assert_has(table, "\"limit: a grid barrier per epoch\"\n5000 NaN\n5000000 200\n");
     assert_has(table, "\"limit: read once from DRAM\"\n5000 0.008\n5000000 8\n");
     assert_lacks(table, "L2");
-    assert_true(text_list_has(&chart.numbers, "n_limits=3"));
-    assert_true(text_list_has(&chart.numbers, "note_lines=4"));
-    assert_has(chart.note, "phase train_device");
-    assert_has(chart.note, "\nlimit at points 5 M, every epoch from DRAM: 200 × 32.0 MB / ");
+    assert_true(text_list_has(&world->chart.numbers, "n_limits=3"));
+    assert_true(text_list_has(&world->chart.numbers, "note_lines=4"));
+    assert_has(world->chart.note, "phase train_device");
+    assert_has(world->chart.note, "\nlimit at points 5 M, every epoch from DRAM: 200 × 32.0 MB / ");
 }
 
 #define SET_UP set_up

@@ -5,8 +5,7 @@
 #define FIXTURES "tests/fixtures/plot/"
 
 static void series_are_contenders_in_a_fixed_order(void **state) {
-    world_t *world = *state;
-    load(world, "Some GPU", NULL);
+    world_t *world = load(*state, "Some GPU", NULL);
     static const char *const KEYS[] = {"cuda/01_study",
                                        "cuda/02_fast",
                                        "cuda/02_fast/copy=pinned",
@@ -30,8 +29,7 @@ static void series_are_contenders_in_a_fixed_order(void **state) {
 /* By `total`, pinned is left out: it is faster still, but was tried at one batch of four. At batch
  * 8, where 02_fast failed, 01_study is the fastest that is left. */
 static void fastest_is_the_fastest_of_each_batch(void **state) {
-    world_t *world = *state;
-    load(world, "Some GPU", NULL);
+    world_t *world = load(*state, "Some GPU", NULL);
     const series_t *best = plot_fastest_series(world->data, "cuda", "total");
     assert_true(series_is_mixed(best));
     assert_string_equal(best->title, "CUDA, the fastest at each batch size");
@@ -50,14 +48,12 @@ static void fastest_is_the_fastest_of_each_batch(void **state) {
 }
 
 static void footer_names_the_device_and_the_date(void **state) {
-    world_t *world = *state;
-    load(world, "Some GPU", NULL);
+    world_t *world = load(*state, "Some GPU", NULL);
     assert_string_equal(world->source.footer, "Some GPU  ·  Some CPU  ·  2026-03-02  ·  run run");
 }
 
 static void footer_of_a_run_without_a_gpu_says_so(void **state) {
-    world_t *world = *state;
-    load(world, NULL, "cpu");
+    world_t *world = load(*state, NULL, "cpu");
     assert_has(world->source.footer, "no GPU, Some CPU");
 }
 
@@ -111,8 +107,7 @@ static void each_shape_stands_by_itself(void **state) {
     } EXPECTED[] = {{"linreg_train, epochs 200, f32", "points", 2},
                     {"linreg_train, epochs 1, f32", "points", 1},
                     {"mlp_infer, f32", "batch", 1}};
-    world_t *world = *state;
-    load_cases(world, OF_SEVERAL_SHAPES, COUNT_OF(OF_SEVERAL_SHAPES));
+    world_t *world = load_cases(*state, OF_SEVERAL_SHAPES, COUNT_OF(OF_SEVERAL_SHAPES));
     assert_int_equal(world->source.n_shapes, 3);
     for (size_t i = 0; i < 3; i++) {
         const plot_data_t *data = &world->source.shapes[i];
@@ -131,8 +126,7 @@ static void another_algorithm_is_never_the_fastest(void **state) {
         {"cuda", "cuda", "07_sums", NULL, 5000, 8e3, 6e3, CASE_OK, .workload = "linreg_train",
          .algorithmic = true},
     };
-    world_t *world = *state;
-    load_cases(world, CASES, 2);
+    world_t *world = load_cases(*state, CASES, 2);
     const series_t *best = plot_fastest_series(world->data, "cuda", "host_to_host");
     assert_string_equal(best->variant, "06_persistent");
     assert_false(best->algorithmic);

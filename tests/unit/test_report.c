@@ -12,19 +12,18 @@
 
 /* Write a planted run under `folder`; takes it. Returns its folder, owned by the caller. */
 static char *save_run(record_t run, const char *folder, const char *name, const char *gpu) {
-    error_t err = ERROR_INIT;
     set_text(&run.name, name);
     run.folder = fs_join(folder, name);
     run.started = mem_text("2026-03-02T10:15:00Z");
     run.finished = mem_text("2026-03-02T10:16:00Z");
     environment_set(&run.environment, "host.cpu", "Some CPU");
     environment_set(&run.environment, "gpu.name", gpu);
-    succeed(fs_make_folders(run.folder, &err), &err);
-    succeed(record_write_header(&run, &err), &err);
+    assert_ok(fs_make_folders(run.folder, &err));
+    assert_ok(record_write_header(&run, &err));
     journal_t journal;
-    succeed(journal_open(run.folder, &journal, &err), &err);
+    assert_ok(journal_open(run.folder, &journal, &err));
     for (size_t i = 0; i < run.n_cases; i++)
-        succeed(journal_append(&journal, &run.cases[i], &err), &err);
+        assert_ok(journal_append(&journal, &run.cases[i], &err));
     journal_close(&journal);
     char *path = mem_text(run.folder);
     record_free(&run);
@@ -40,7 +39,6 @@ static void add_sweep(record_t *run, const char *text) {
 /* The report over up to two runs. `root` may be NULL. */
 static report_files_t files_of(const char *scratch, const char *root, const char *run,
                                const char *saved) {
-    error_t err = ERROR_INIT;
     char *out = fs_join(scratch, "REPORT.md");
     const char *runs[] = {run, saved};
     const report_options_t options = {.runs = runs,
@@ -48,7 +46,7 @@ static report_files_t files_of(const char *scratch, const char *root, const char
                                       .out = out,
                                       .root = root != NULL ? root : scratch};
     report_files_t files;
-    succeed(report_render(&options, &files, &err), &err);
+    assert_ok(report_render(&options, &files, &err));
     free(out);
     return files;
 }
@@ -81,7 +79,7 @@ static void test_bad_cases_have_no_time_anywhere(void **state) {
         for (char digit = '0'; digit <= '9'; digit++)
             for (size_t u = 0; u < COUNT_OF(UNITS); u++) {
                 AUTO_FREE char *time = mem_format("%s%c%s", TIMES[i], digit, UNITS[u]);
-                assert_has_not(text, time);
+                assert_lacks(text, time);
             }
     assert_has(text, "2 skipped, 3 wrong, 2 failed");
     assert_has(text, "mlp_infer/cuda/02_bad/batch=1");
@@ -89,8 +87,8 @@ static void test_bad_cases_have_no_time_anywhere(void **state) {
     AUTO_FREE char *headline;
     assert_ok(record_load(folder, &loaded, &err));
     headline = report_workload_tables(&loaded, NULL);
-    assert_has_not(headline, "02_bad");
-    assert_has_not(headline, "777");
+    assert_lacks(headline, "02_bad");
+    assert_lacks(headline, "777");
 }
 
 static void test_saved_run_is_labelled_and_apart(void **state) {
@@ -111,11 +109,11 @@ static void test_saved_run_is_labelled_and_apart(void **state) {
     assert_int_equal(files.n, 4);            /* with the picture */
     const char *own = files.items[2].text, *saved = files.items[3].text;
     assert_has(own, ": mlp_infer on Some CPU, 2026-03-02\n");
-    assert_has_not(own, "H200");
-    assert_has_not(own, "01_study");
-    assert_has_not(own, "CUDA");
+    assert_lacks(own, "H200");
+    assert_lacks(own, "01_study");
+    assert_lacks(own, "CUDA");
     assert_has(saved, ": mlp_infer on NVIDIA H200, 2026-03-02\n");
-    assert_has_not(saved, " omp ");
+    assert_lacks(saved, " omp ");
     report_files_free(&files);
 }
 
@@ -152,15 +150,15 @@ static void test_hostile_text_stays_text(void **state) {
     AUTO_FREE char *folder = save_run(run, *state, "hostile", "<img src=x> | *GPU*");
     AUTO_FREE char *text = report_of(*state, NULL, folder, NULL);
     assert_tables_are_whole(text);
-    assert_has_not(text, "<script>");
-    assert_has_not(text, "<img");
-    assert_has_not(text, "\n# heading");
-    assert_has_not(text, "\n```");
-    assert_has_not(text, "[link](");
+    assert_lacks(text, "<script>");
+    assert_lacks(text, "<img");
+    assert_lacks(text, "\n# heading");
+    assert_lacks(text, "\n```");
+    assert_lacks(text, "[link](");
     assert_has(text, "\\[link\\](http://x)");
     char *first = strstr(text, "\n## Findings\n");
     assert_non_null(first);
-    assert_null(strstr(first + 1, "\n## Findings\n"));
+    assert_lacks(first + 1, "\n## Findings\n");
 }
 
 static void test_charts_are_linked_from_the_reports_folder(void **state) {
@@ -195,7 +193,7 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
         runs[i] = save_run(run, *state, NAMES[i], "NVIDIA H200");
     }
     char *text = report_of(*state, NULL, runs[0], runs[1]);
-    assert_has_not(text, "aved run");
+    assert_lacks(text, "aved run");
     assert_has(text, "- **2 starts** of machines of this kind. All times are of the first; the "
                      "interval of a ratio over a rival covers that ratio in all.");
     assert_has(text, "- **The starts disagree** on the faster side: 4-5-1, f32, on the GPU, "
@@ -224,7 +222,7 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
     runs[3] = save_run(elsewhere, *state, "elsewhere", "NVIDIA A100");
     text = report_of(*state, NULL, runs[0], runs[3]);
     assert_has(text, "- **NVIDIA A100**, ");
-    assert_has_not(text, "boots ");
+    assert_lacks(text, "boots ");
     free(text);
     for (size_t i = 0; i < 4; i++)
         free(runs[i]);
@@ -232,20 +230,17 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
 
 static void test_unreadable_run_leaves_the_report(void **state) {
     AUTO_FREE char *out = fs_join(*state, "REPORT.md"), *missing = fs_join(*state, "missing");
-    error_t err = ERROR_INIT;
     static const char OLD[] = "# Hand-written code: old";
-    succeed(fs_write_atomic(out, OLD, strlen(OLD), &err), &err);
+    assert_ok(fs_write_atomic(out, OLD, strlen(OLD), &err));
     const char *runs[] = {missing};
     report_options_t options = {.runs = runs, .n_runs = 1, .out = out, .root = *state};
-    assert_int_not_equal(report_write(&options, &err), STATUS_OK);
-    assert_has(err.text, "missing");
+    assert_fails_with(report_write(&options, &err), STATUS_USAGE, "missing");
     AUTO_FREE char *text;
     size_t size;
-    error_clear(&err);
-    succeed(fs_read(out, &text, &size, &err), &err);
+    assert_ok(fs_read(out, &text, &size, &err));
     assert_string_equal(text, OLD);
     options.n_runs = 0;
-    assert_int_equal(report_write(&options, &err), STATUS_USAGE);
+    assert_fails_with(report_write(&options, &err), STATUS_USAGE, "no run was given");
 }
 
 /* ---- Commands that measure a run or a case again. */

@@ -286,70 +286,55 @@ static void make(bench_t *b) {
         set(b, i, 100 + (double)i, 0, 12);
 }
 
-static void expect_left(bench_t *b, unsigned first, const unsigned expected[N_CASES]) {
-    for (unsigned pass = first; pass <= 12; pass++)
-        run_let_leave(&b->run, pass);
-    for (size_t i = 0; i < N_CASES; i++)
-        assert_int_equal(b->run.states[0][i].left, expected[i]);
-    run_free_sweeps(&b->run);
-}
-
 static const double WIDE = 0.1, REACH = 0.018; /* 7 passes do for the second, none for the first */
 
-static void not_before_the_least(void **state) {
-    bench_t b;
-    make(&b);
-    for (unsigned pass = 1; pass < 5; pass++)
-        run_let_leave(&b.run, pass);
-    assert_int_equal(b.run.states[0][REF].left, 0);
-    expect_left(&b, 5, (unsigned[]){5, 5, 5, 5});
-}
+/* What differs from `make`: the passes of one case or two, and what else of the first. */
+typedef struct leaving {
+    struct {
+        size_t i;
+        double ns, spread;
+        unsigned n_passes; /* 0: nothing is changed */
+    } sets[2];
+    bool may_not_lead, is_dropped;
+    unsigned least_passes; /* 0: as in the sweep */
+    unsigned left[N_CASES];
+} leaving_t;
 
-static void who_does_not_lead_leaves_by_itself(void **state) {
-    bench_t b;
-    make(&b);
-    set(&b, OMP, 101, REACH, 12);
-    set(&b, INFERENCE, 103, WIDE, 12);
-    expect_left(&b, 1, (unsigned[]){5, 7, 5, 6});
-}
+static const leaving_t LEAVINGS[] = {
+    /* Who does not lead leaves by itself. */
+    {{{INFERENCE, 103, WIDE, 12}, {OMP, 101, REACH, 12}}, .left = {5, 7, 5, 6}},
+    /* Who leads waits for its rival, but not for a time that is not compared. */
+    {{{EAGER, 102, REACH, 12}}, .left = {7, 5, 7, 5}},
+    {{{EAGER, 102, REACH, 12}}, .may_not_lead = true, .left = {5, 5, 7, 5}},
+    {{{REF, 100, WIDE, 2}}, .is_dropped = true, .left = {5, 5, 5, 5}},
+    /* One case was not finished when the run was cut off in the fifth pass: nobody has left yet. */
+    {{{INFERENCE, 103, 0, 4}}, .left = {0, 0, 0, 0}},
+    /* An exact number ends for all. */
+    {.least_passes = 12, .left = {0, 0, 0, 0}},
+};
 
-static void who_leads_waits_for_its_rival(void **state) {
-    bench_t b;
-    make(&b);
-    set(&b, EAGER, 102, REACH, 12);
-    expect_left(&b, 1, (unsigned[]){7, 5, 7, 5});
-}
-
-/* A time that is not compared is none to wait for. */
-static void who_may_not_lead(void **state) {
-    bench_t b;
-    make(&b);
-    set(&b, EAGER, 102, REACH, 12);
-    b.run.states[0][EAGER].may_lead = false;
-    expect_left(&b, 1, (unsigned[]){5, 5, 7, 5});
-}
-
-static void who_is_dropped_leaves(void **state) {
-    bench_t b;
-    make(&b);
-    set(&b, REF, 100, WIDE, 2);
-    b.run.states[0][REF].dropped = true;
-    expect_left(&b, 1, (unsigned[]){5, 5, 5, 5});
-}
-
-/* One case was not finished when the run was cut off in the fifth pass: nobody has left yet. */
-static void a_pass_that_was_cut_off_decides_nothing(void **state) {
-    bench_t b;
-    make(&b);
-    set(&b, INFERENCE, 103, 0, 4);
-    expect_left(&b, 1, (unsigned[]){0, 0, 0, 0});
-}
-
-static void an_exact_number_ends_for_all(void **state) {
-    bench_t b;
-    make(&b);
-    b.run.sweeps[0].measure.least_passes = 12;
-    expect_left(&b, 1, (unsigned[]){0, 0, 0, 0});
+static void when_cases_leave(void **state) {
+    for (size_t l = 0; l < COUNT_OF(LEAVINGS); l++) {
+        const leaving_t *leaving = &LEAVINGS[l];
+        bench_t b;
+        make(&b);
+        for (size_t k = 0; k < 2 && leaving->sets[k].n_passes > 0; k++)
+            set(&b, leaving->sets[k].i, leaving->sets[k].ns, leaving->sets[k].spread,
+                leaving->sets[k].n_passes);
+        b.run.states[0][leaving->sets[0].i].may_lead = !leaving->may_not_lead;
+        b.run.states[0][leaving->sets[0].i].dropped = leaving->is_dropped;
+        if (leaving->least_passes > 0)
+            b.run.sweeps[0].measure.least_passes = leaving->least_passes;
+        for (unsigned pass = 1; pass <= 12; pass++) {
+            run_let_leave(&b.run, pass);
+            if (pass == 4) /* the least are five */
+                assert_int_equal(b.run.states[0][REF].left, 0);
+        }
+        for (size_t i = 0; i < N_CASES; i++)
+            if (b.run.states[0][i].left != leaving->left[i])
+                fail_msg("row %zu: case %zu left after pass %u", l, i, b.run.states[0][i].left);
+        run_free_sweeps(&b.run);
+    }
 }
 
 /* ---- What a worker's answer adds to a result. */

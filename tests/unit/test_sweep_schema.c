@@ -76,9 +76,9 @@ static void test_workloads_are_the_tables(void **state) {
         AUTO_FREE char *when = mem_format("{\"workload\":{\"const\":\"%s\"}}", workload->name);
         AUTO_FREE char *axes = mem_format("#/$defs/%s_axes", workload->name);
         AUTO_FREE char *techniques = mem_format("#/$defs/%s_techniques", workload->name);
-        assert_non_null(strstr(rule, when));
-        assert_non_null(strstr(rule, axes));
-        assert_non_null(strstr(rule, techniques));
+        assert_has(rule, when);
+        assert_has(rule, axes);
+        assert_has(rule, techniques);
     }
 }
 

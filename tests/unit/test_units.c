@@ -158,7 +158,7 @@ static void check_parser(status_t (*parse)(const char *, double *, error_t *),
         if (isnan(rows[i].expected)) {
             if (status != STATUS_USAGE || strstr(err.text, rows[i].message) == NULL)
                 fail_msg("\"%s\": status %d, \"%s\"", rows[i].text, (int)status, err.text);
-            assert_non_null(strstr(err.text, rows[i].text)); /* it quotes what it was given */
+            assert_has(err.text, rows[i].text); /* it quotes what it was given */
         } else if (status != STATUS_OK ||
                    fabs(value - rows[i].expected) > 1e-12 * rows[i].expected) {
             fail_msg("\"%s\": %g, expected %g (%s)", rows[i].text, value, rows[i].expected,

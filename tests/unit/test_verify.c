@@ -6,6 +6,7 @@
 
 typedef struct folders {
     char *expected, *found;
+    int64_t epochs; /* of the reference */
 } folders_t;
 
 static int make_folders(void **state) {
@@ -29,58 +30,54 @@ static int remove_folders(void **state) {
 
 static void write_array(const char *folder, const char *name, const double *values,
                         const size_t *shape, unsigned n_dimensions) {
-    char *path = mem_format("%s/%s.npy", folder, name);
+    AUTO_FREE char *path = mem_format("%s/%s.npy", folder, name);
     assert_ok(npy_write_f64(path, values, shape, n_dimensions, &err));
-    free(path);
 }
 
 static void write_vector(const char *folder, const char *name, const double *values, size_t n) {
     write_array(folder, name, values, &n, 1);
 }
 
-/* Compare what is in f->found with the arrays `names` ("y", or "w,b") of f->expected. */
-static check_t verify(const folders_t *f, const char *names, double tolerance, char **reason) {
+/* Compare what is in f->found with the arrays `names` ("y", or "w,b") of f->expected. `says`: a part of the reason why it
+ * is wrong; NULL: it is right. */
+static check_t verify(const folders_t *f, const char *names, double tolerance, const char *says) {
     AUTO(text_list_free) text_list_t list = text_split(names, ',');
     AUTO(reference_free) reference_t reference;
+    AUTO_FREE char *reason;
     assert_ok(reference_load(f->expected, &list, &reference, &err));
+    reference.epochs = f->epochs;
     check_t check;
-    verify_outputs(&reference, f->found, tolerance, &check, reason);
+    verify_outputs(&reference, f->found, tolerance, &check, &reason);
     assert_true(check.done || names[0] == '\0');
     assert_true(check.tolerance == tolerance);
-    assert_int_equal(check.ok, *reason == NULL);
+    assert_int_equal(check.ok, says == NULL);
+    if (says == NULL)
+        assert_null(reason);
+    else
+        assert_has(reason, says);
     return check;
-}
-
-static void assert_says(char *reason, const char *expected) {
-    assert_non_null(reason);
-    if (strstr(reason, expected) == NULL)
-        fail_msg("\"%s\" does not say \"%s\"", reason, expected);
-    free(reason);
 }
 
 static void test_equal(void **state) {
     const folders_t *f = *state;
-    const double y[] = {1, -2, 3e10};
-    char *reason;
-    write_vector(f->expected, "y", y, 3);
-    write_vector(f->found, "y", y, 3);
-    check_t check = verify(f, "y", 0, &reason);
-    assert_true(check.ok);
+    const double y[] = {1, -2, 3e10, 4, 5, 6};
+    write_array(f->expected, "y", y, (size_t[]){2, 3}, 2);
+    write_array(f->found, "y", y, (size_t[]){2, 3}, 2);
+    check_t check = verify(f, "y", 0, NULL);
     assert_true(check.rel_l2 == 0 && check.max_abs == 0);
+    assert_true(check.row_rel_l2 == 0 && check.column_rel_l2 == 0);
 }
 
 /* ‖out − ref‖ / ‖ref‖ = 0.5 / 5; the tolerance itself is still right. */
 static void test_tolerance_edges(void **state) {
     const folders_t *f = *state;
-    char *reason;
     write_vector(f->expected, "y", (double[]){3, 4}, 2);
     write_vector(f->found, "y", (double[]){3, 4.5}, 2);
-    assert_true(verify(f, "y", 0.1, &reason).ok);
-    assert_false(verify(f, "y", nextafter(0.1, 0), &reason).ok);
-    assert_says(reason,
-                "y differs from the reference output: relative L2 error 0.1, allowed 0.1; worst at "
-                "element 1: 4.5, expected 4");
-    check_t check = verify(f, "y", 1, &reason);
+    verify(f, "y", 0.1, NULL);
+    verify(f, "y", nextafter(0.1, 0),
+           "y differs from the reference output: relative L2 error 0.1, allowed 0.1; worst at "
+           "element 1: 4.5, expected 4");
+    check_t check = verify(f, "y", 1, NULL);
     assert_near(check.rel_l2, 0.1, 1e-7);
     assert_near(check.max_abs, 0.5, 0);
 }
@@ -89,7 +86,6 @@ static void test_worst_element(void **state) {
     const folders_t *f = *state;
     enum { N = 1000 };
     AUTO_FREE double *y = mem_zeroed(N, sizeof *y);
-    char *reason;
     for (int i = 0; i < N; i++)
         y[i] = i;
     write_vector(f->expected, "y", y, N);
@@ -97,38 +93,32 @@ static void test_worst_element(void **state) {
     y[777] -= 100;
     y[999] += 2;
     write_vector(f->found, "y", y, N);
-    assert_false(verify(f, "y", 1e-6, &reason).ok);
-    assert_says(reason, "worst at element 777: 677, expected 777");
+    verify(f, "y", 1e-6, "worst at element 777: 677, expected 777");
 }
 
 static void test_reference_of_zeros(void **state) {
     const folders_t *f = *state;
-    AUTO_FREE char *reason;
     write_vector(f->expected, "y", (double[]){0, 0}, 2);
     write_vector(f->found, "y", (double[]){0, 0}, 2);
-    assert_true(verify(f, "y", 1e-5, &reason).ok);
+    verify(f, "y", 1e-5, NULL);
     write_vector(f->found, "y", (double[]){0, 1e-6}, 2);
-    assert_true(verify(f, "y", 1e-5, &reason).ok);
+    verify(f, "y", 1e-5, NULL);
     write_vector(f->found, "y", (double[]){0, 1e-3}, 2);
-    assert_false(verify(f, "y", 1e-5, &reason).ok);
+    verify(f, "y", 1e-5, "y differs from the reference output");
 }
 
 /* 5 - 4.999 = 0.001: an error of 1e-6 is 1e-3 of the sum, and 2e-7 of what it was summed from. */
 static void test_a_sum_that_cancels_is_judged_by_its_terms(void **state) {
     const folders_t *f = *state;
-    char *reason;
     write_vector(f->expected, "y", (double[]){0.001}, 1);
     write_vector(f->expected, "y.scale", (double[]){5}, 1);
     write_vector(f->found, "y", (double[]){0.001001}, 1);
-    const check_t check = verify(f, "y", 1e-6, &reason);
-    assert_true(check.ok);
+    const check_t check = verify(f, "y", 1e-6, NULL);
     assert_near(check.rel_l2, 2e-7, 1e-12);
     write_vector(f->found, "y", (double[]){0.001006}, 1);
-    assert_false(verify(f, "y", 1e-6, &reason).ok);
-    assert_says(reason, "relative L2 error 1.2e-06, allowed 1e-06");
+    verify(f, "y", 1e-6, "relative L2 error 1.2e-06, allowed 1e-06");
     write_vector(f->expected, "y.scale", (double[]){0.0001}, 1);
-    assert_false(verify(f, "y", 1e-6, &reason).ok);
-    assert_says(reason, "relative L2 error 0.006, allowed 1e-06");
+    verify(f, "y", 1e-6, "relative L2 error 0.006, allowed 1e-06");
 }
 
 /* The terms of each of its sums count: of 100 elements, 100 times. */
@@ -136,7 +126,6 @@ static void test_an_array_of_sums_that_cancel(void **state) {
     const folders_t *f = *state;
     enum { N = 100 };
     double expected[N], found[N];
-    char *reason;
     for (int i = 0; i < N; i++) {
         expected[i] = 0.001;
         found[i] = 0.001001;
@@ -144,8 +133,7 @@ static void test_an_array_of_sums_that_cancel(void **state) {
     write_vector(f->expected, "y", expected, N);
     write_vector(f->expected, "y.scale", (double[]){5}, 1);
     write_vector(f->found, "y", found, N);
-    const check_t check = verify(f, "y", 1e-6, &reason);
-    assert_true(check.ok);
+    const check_t check = verify(f, "y", 1e-6, NULL);
     assert_near(check.rel_l2, 2e-7, 1e-12);
 }
 
@@ -153,108 +141,102 @@ static void test_an_array_of_sums_that_cancel(void **state) {
  * of 0xFF have, says nothing. */
 static void test_nan_is_wrong(void **state) {
     const folders_t *f = *state;
-    char *reason;
     write_vector(f->expected, "y", (double[]){1, 2, 3}, 3);
     write_vector(f->found, "y", (double[]){1, -NAN, 4}, 3);
-    check_t check = verify(f, "y", 1e30, &reason);
-    assert_false(check.ok);
-    assert_true(isnan(check.rel_l2) && isnan(check.max_abs));
-    assert_true(isnan(check.row_rel_l2) && isnan(check.column_rel_l2));
-    assert_says(
-        reason,
+    check_t check = verify(
+        f, "y", 1e30,
         "y differs from the reference output: relative L2 error NaN, allowed 1e+30; worst at "
         "element 1: NaN, expected 2");
+    assert_true(isnan(check.rel_l2) && isnan(check.max_abs));
+    assert_true(isnan(check.row_rel_l2) && isnan(check.column_rel_l2));
 }
 
 static void test_infinity_is_wrong(void **state) {
     const folders_t *f = *state;
-    char *reason;
     write_vector(f->expected, "y", (double[]){1, 2}, 2);
     write_vector(f->found, "y", (double[]){1, INFINITY}, 2);
-    assert_false(verify(f, "y", 1e30, &reason).ok);
-    assert_says(reason, "worst at element 1: inf");
+    verify(f, "y", 1e30, "worst at element 1: inf");
 }
 
 /* As log(0) is, or what a mask leaves out. */
 static void test_an_infinity_may_be_expected(void **state) {
     const folders_t *f = *state;
-    char *reason;
     write_vector(f->expected, "y", (double[]){3, -INFINITY, 4}, 3);
     write_vector(f->found, "y", (double[]){3, -INFINITY, 4.5}, 3);
-    check_t check = verify(f, "y", 0.11, &reason);
-    assert_true(check.ok);
+    check_t check = verify(f, "y", 0.11, NULL);
     assert_near(check.rel_l2, 0.1, 1e-7);
     write_vector(f->found, "y", (double[]){3, -1e30, 4}, 3);
-    assert_false(verify(f, "y", 1e30, &reason).ok);
-    assert_says(reason, "worst at element 1: -1e+30, expected -inf");
+    verify(f, "y", 1e30, "worst at element 1: -1e+30, expected -inf");
     write_vector(f->found, "y", (double[]){3, INFINITY, 4}, 3);
-    assert_false(verify(f, "y", 1e30, &reason).ok);
-    assert_says(reason, "worst at element 1: inf, expected -inf");
+    verify(f, "y", 1e30, "worst at element 1: inf, expected -inf");
 }
 
 static void test_wrong_shape(void **state) {
     const folders_t *f = *state;
     const double y[] = {1, 2, 3, 4, 5, 6};
-    AUTO_FREE char *reason;
     write_array(f->expected, "y", y, (size_t[]){3, 2}, 2);
     write_array(f->found, "y", y, (size_t[]){6, 1}, 2);
-    const check_t check = verify(f, "y", 1, &reason);
-    assert_false(check.ok);
+    const check_t check = verify(f, "y", 1, "y has shape (6, 1), expected (3, 2)");
     assert_true(isnan(check.rel_l2)); /* 0 would say that there is no error */
     assert_true(isnan(check.max_abs));
-    assert_says(reason, "y has shape (6, 1), expected (3, 2)");
-    write_vector(f->found, "y", y, 6);
-    assert_false(verify(f, "y", 1, &reason).ok);
-    assert_says(reason, "y has shape (6,), expected (3, 2)");
     write_array(f->found, "y", y, (size_t[]){2, 2}, 2);
-    assert_false(verify(f, "y", 1, &reason).ok);
+    verify(f, "y", 1, "y has shape (2, 2), expected (3, 2)");
+    write_vector(f->found, "y", y, 6);
+    verify(f, "y", 1, "y has shape (6,), expected (3, 2)");
+    write_array(f->expected, "y", y, (size_t[]){6, 1}, 2);
+    verify(f, "y", 1, "y has shape (6,), expected (6, 1)");
+}
+
+static void test_losses_may_end_after_the_first_epoch(void **state) {
+    folders_t *f = *state;
+    const double y[6] = {1, 2, 3, 4, 5, 6};
+    f->epochs = 2;
+    write_vector(f->expected, "y", y, 6);
+    write_vector(f->found, "y", y, 3);
+    verify(f, "y", 1e-6, "y has shape (3,), expected (6,)");
+    write_vector(f->expected, "losses", y, 6);
+    write_vector(f->found, "losses", y, 3);
+    verify(f, "losses", 1e-6, NULL);
+    write_vector(f->found, "losses", y, 2);
+    verify(f, "losses", 1e-6, "losses has shape (2,), expected (6,)");
+    f->epochs = 1;
+    write_vector(f->found, "losses", y, 3);
+    verify(f, "losses", 1e-6, "losses has shape (3,), expected (6,)");
 }
 
 static void test_missing_file(void **state) {
     const folders_t *f = *state;
-    char *reason;
     write_vector(f->expected, "y", (double[]){1}, 1);
-    check_t check = verify(f, "y", 1, &reason);
-    assert_false(check.ok);
+    check_t check = verify(f, "y", 1, "the worker wrote nothing, expected y");
     assert_true(isnan(check.rel_l2));
-    assert_says(reason, "the worker wrote nothing, expected y");
     write_vector(f->found, "out", (double[]){1}, 1);
     write_vector(f->found, "h", (double[]){1}, 1);
-    assert_false(verify(f, "y", 1, &reason).ok);
-    assert_says(reason, "the worker wrote h, out, expected y");
+    verify(f, "y", 1, "the worker wrote h, out, expected y");
 }
 
 static void test_damaged_file(void **state) {
     const folders_t *f = *state;
-    char *reason, *path = fs_join(f->found, "y.npy");
+    AUTO_FREE char *path = fs_join(f->found, "y.npy");
     write_vector(f->expected, "y", (double[]){1}, 1);
     assert_ok(fs_write_atomic(path, "not an array", 12, &err));
-    assert_false(verify(f, "y", 1, &reason).ok);
-    assert_says(reason, "y.npy");
-    free(path);
+    verify(f, "y", 1, "y.npy");
 }
 
 /* The worst of all arrays is kept, and the first wrong one is named. */
 static void test_several_arrays(void **state) {
     const folders_t *f = *state;
-    char *reason;
     write_vector(f->expected, "w", (double[]){1, 0}, 2);
     write_vector(f->expected, "b", (double[]){1}, 1);
     write_vector(f->found, "w", (double[]){1, 0.25}, 2);
     write_vector(f->found, "b", (double[]){1.125}, 1);
-    check_t check = verify(f, "w,b", 0.5, &reason);
-    assert_true(check.ok);
+    check_t check = verify(f, "w,b", 0.5, NULL);
     assert_near(check.rel_l2, 0.25, 0);
     assert_near(check.max_abs, 0.25, 0);
-    assert_false(verify(f, "b,w", 0.2, &reason).ok);
-    assert_says(reason, "w differs");
+    verify(f, "b,w", 0.2, "w differs");
 }
 
 static void test_nothing_to_compare(void **state) {
-    char *reason;
-    check_t check = verify(*state, "", 1, &reason);
-    assert_false(check.done);
-    assert_true(check.ok);
+    assert_false(verify(*state, "", 1, NULL).done);
 }
 
 static void test_reference_that_is_not_there(void **state) {
@@ -336,12 +318,15 @@ static void test_changes(void **state) {
     text_list_free(&names);
 }
 
-/* Of two runs, in `found` and `expected`. The caller frees it; NULL: they are the same. */
-static char *difference_of(const folders_t *f) {
+/* Of two runs, in `found` and `expected`; NULL: none is expected. */
+static void check_difference(const folders_t *f, const char *expected) {
     AUTO(text_list_free) text_list_t names = text_split("y", ',');
-    char *difference;
+    AUTO_FREE char *difference;
     assert_ok(verify_same_bits(&names, f->found, f->expected, &difference, &err));
-    return difference;
+    if (expected == NULL)
+        assert_null(difference);
+    else
+        assert_has(difference, expected);
 }
 
 /* In arrays of several parts, that are read by several threads. */
@@ -351,16 +336,15 @@ static void test_the_first_other_bit_of_two_runs(void **state) {
     AUTO_FREE double *y = mem_zeroed(N, sizeof *y);
     write_vector(f->found, "y", y, N);
     write_vector(f->expected, "y", y, N);
-    assert_null(difference_of(f));
+    check_difference(f, NULL);
     for (size_t at = N - 1; at > 100000; at -= 99999) {
         y[at] = -0.0;
         write_vector(f->expected, "y", y, N);
-        AUTO_FREE char *expected = mem_format("y, element %zu: 0 and -0", at),
-                       *found = difference_of(f);
-        assert_string_equal(found, expected);
+        AUTO_FREE char *expected = mem_format("y, element %zu: 0 and -0", at);
+        check_difference(f, expected);
     }
     write_vector(f->expected, "y", y, N - 1);
-    assert_says(difference_of(f), "the shape of y");
+    check_difference(f, "the shape of y");
 }
 
 /* What is compared is what the bits mean. */
@@ -371,19 +355,19 @@ static void test_types_of_two_runs(void **state) {
     const size_t n = 2;
     npy_write_f32(found, (float[]){1, 2}, &n, 1, &err);
     npy_write_f64(expected, (double[]){1, 2}, &n, 1, &err);
-    assert_null(difference_of(f));
+    check_difference(f, NULL);
     npy_write_f64(expected, (double[]){1, 2.5}, &n, 1, &err);
-    assert_says(difference_of(f), "y, element 1: 2 and 2.5");
+    check_difference(f, "y, element 1: 2 and 2.5");
     const size_t many = 2 * NPY_BLOCK;
     AUTO_FREE char *bools = mem_zeroed(many, 1);
     bools[1] = 2;
     npy_write(found, "b1", bools, &many, 1, &err);
     bools[1] = 1;
     npy_write(expected, "b1", bools, &many, 1, &err);
-    assert_null(difference_of(f));
+    check_difference(f, NULL);
     bools[1] = 0;
     npy_write(expected, "b1", bools, &many, 1, &err);
-    assert_says(difference_of(f), "y, element 1: 1 and 0");
+    check_difference(f, "y, element 1: 1 and 0");
     assert_int_equal(err.status, STATUS_OK);
 }
 
@@ -407,28 +391,14 @@ static void write_matrix(const char *folder, const matrix_t *matrix) {
     assert_ok(npy_write_f32(path, matrix->values, matrix->shape, n_dimensions, &err));
 }
 
-/* The output of a contender that does `spoil` to what is expected. `says`: NULL if it is right. */
-static check_t verify_lines_verify(const matrix_t *expected, void (*spoil)(const matrix_t *),
-                                   double tolerance, const char *says) {
-    char *folder, *reason;
-    text_list_t names = text_split("y", ',');
-    reference_t reference;
-    check_t check;
-    folder = temporary_folder();
-    write_matrix(folder, expected);
-    assert_ok(reference_load(folder, &names, &reference, &err));
-    spoil(expected);
-    write_matrix(folder, expected);
-    verify_outputs(&reference, folder, tolerance, &check, &reason);
-    assert_int_equal(check.ok, says == NULL);
-    if (says != NULL && strstr(reason, says) == NULL)
-        fail_msg("\"%s\" does not say \"%s\"", reason, says);
-    free(reason);
-    reference_free(&reference);
-    text_list_free(&names);
-    fs_remove_temporary(&folder);
-    free(expected->values);
-    return check;
+/* The output of a contender that does `spoil` to what is expected. */
+static check_t verify_spoiled(const folders_t *f, const matrix_t *y,
+                              void (*spoil)(const matrix_t *), double tolerance, const char *says) {
+    write_matrix(f->expected, y);
+    spoil(y);
+    write_matrix(f->found, y);
+    free(y->values);
+    return verify(f, "y", tolerance, says);
 }
 
 static void spoil_row_12345(const matrix_t *m) {
@@ -438,8 +408,8 @@ static void spoil_row_12345(const matrix_t *m) {
 /* Its share of the whole error is 1 / 4096, under the tolerance of float16. */
 static void test_one_row_of_many(void **state) {
     const matrix_t y = make_matrix(1 << 24, 1);
-    const check_t check = verify_lines_verify(
-        &y, spoil_row_12345, 2e-3,
+    const check_t check = verify_spoiled(
+        *state, &y, spoil_row_12345, 2e-3,
         "y differs from the reference output: row 12345: relative L2 error 1, allowed "
         "0.128; worst at element 12345: 0, expected -1");
     assert_true(check.rel_l2 < 2e-3);
@@ -450,7 +420,8 @@ static void test_one_row_of_many(void **state) {
 static void test_one_element_of_many(void **state) {
     matrix_t y = make_matrix(1 << 20, 1);
     y.shape[1] = 0;
-    verify_lines_verify(&y, spoil_row_12345, 2e-3, "row 12345: relative L2 error 1, allowed 0.128");
+    verify_spoiled(*state, &y, spoil_row_12345, 2e-3,
+                   "row 12345: relative L2 error 1, allowed 0.128");
 }
 
 static void spoil_column_77(const matrix_t *m) {
@@ -462,9 +433,9 @@ static void spoil_column_77(const matrix_t *m) {
 static void test_one_column_of_zeros(void **state) {
     const matrix_t gradient = make_matrix(32, 785);
     const check_t check =
-        verify_lines_verify(&gradient, spoil_column_77, 5e-2,
-                            "column 77: relative L2 error 1, allowed 0.4; worst at element "
-                            "77 (row 0, column 77): 0, expected -1");
+        verify_spoiled(*state, &gradient, spoil_column_77, 5e-2,
+                       "column 77: relative L2 error 1, allowed 0.4; worst at element "
+                       "77 (row 0, column 77): 0, expected -1");
     assert_true(check.rel_l2 < 5e-2);
     assert_true(check.column_rel_l2 == 1);
 }
@@ -478,8 +449,8 @@ static void spoil_row_across_blocks(const matrix_t *m) {
 
 static void test_row_across_blocks(void **state) {
     const matrix_t y = make_matrix(1 << 15, 3);
-    const check_t check = verify_lines_verify(&y, spoil_row_across_blocks, 1e-2,
-                                              "row 1365: relative L2 error 1, allowed 0.64");
+    const check_t check = verify_spoiled(*state, &y, spoil_row_across_blocks, 1e-2,
+                                         "row 1365: relative L2 error 1, allowed 0.64");
     assert_true(check.row_rel_l2 == 1);
 }
 
@@ -495,7 +466,7 @@ static void test_tiny_lines(void **state) {
     const matrix_t y = make_matrix(100, 100);
     for (size_t i = 0; i < 100; i++)
         y.values[i] = y.values[100 * i] = 1e-6f;
-    const check_t check = verify_lines_verify(&y, spoil_tiny_lines, 1e-6, NULL);
+    const check_t check = verify_spoiled(*state, &y, spoil_tiny_lines, 1e-6, NULL);
     assert_true(fabs(check.row_rel_l2 / 1e-6 - 1) < 0.02);
     assert_true(fabs(check.column_rel_l2 / 1e-6 - 1) < 0.02);
 }
@@ -510,68 +481,8 @@ static void test_large_row(void **state) {
     const matrix_t y = make_matrix(64, 8);
     for (size_t k = 0; k < 8; k++)
         y.values[k] *= 1024;
-    const check_t check = verify_lines_verify(&y, spoil_large_row, 1e-3, NULL);
+    const check_t check = verify_spoiled(*state, &y, spoil_large_row, 1e-3, NULL);
     assert_true(fabs(check.row_rel_l2 * 1024 - 1) < 1e-3);
-}
-
-static void leave_as_is(const matrix_t *m) {}
-
-static void test_exact(void **state) {
-    const matrix_t y = make_matrix(5, 7);
-    const check_t check = verify_lines_verify(&y, leave_as_is, 0, NULL);
-    assert_true(check.row_rel_l2 == 0 && check.column_rel_l2 == 0);
-}
-
-/* ---- As many numbers in another number of dimensions are another output. */
-
-static const double VALUES[6] = {1, 2, 3, 4, 5, 6};
-static const size_t FLAT[] = {6}, COLUMN[] = {6, 1};
-
-static const char *name = "y";
-static int64_t epochs = 1;
-
-static void check_shapes(const size_t *found, unsigned n_found, const size_t *expected,
-                         unsigned n_expected, const char *complaint) {
-    char *folder, *reason = NULL;
-    folder = temporary_folder();
-    char *path = mem_format("%s/%s.npy", folder, name);
-    text_list_t names = {0};
-    text_list_add(&names, name);
-    reference_t reference;
-    check_t check;
-    assert_ok(npy_write_f64(path, VALUES, expected, n_expected, &err));
-    assert_ok(reference_load(folder, &names, &reference, &err));
-    assert_ok(npy_write_f64(path, VALUES, found, n_found, &err));
-    reference.epochs = epochs;
-    verify_outputs(&reference, folder, 1e-6, &check, &reason);
-    assert_int_equal(check.ok, complaint == NULL);
-    if (complaint != NULL)
-        assert_string_equal(reason, complaint);
-    reference_free(&reference);
-    text_list_free(&names);
-    fs_remove_tree(folder, NULL);
-    free(reason);
-    free(path);
-    free(folder);
-}
-
-static void test_dimensions_count(void **state) {
-    check_shapes(FLAT, 1, FLAT, 1, NULL);
-    check_shapes(COLUMN, 2, COLUMN, 2, NULL);
-    check_shapes(FLAT, 1, COLUMN, 2, "y has shape (6,), expected (6, 1)");
-    check_shapes(COLUMN, 2, FLAT, 1, "y has shape (6, 1), expected (6,)");
-}
-
-static void test_losses_may_end_after_the_first_epoch(void **state) {
-    static const size_t HALF[] = {3}, LESS[] = {2};
-    epochs = 2;
-    check_shapes(HALF, 1, FLAT, 1, "y has shape (3,), expected (6,)");
-    name = "losses";
-    check_shapes(HALF, 1, FLAT, 1, NULL);
-    check_shapes(LESS, 1, FLAT, 1, "losses has shape (2,), expected (6,)");
-    epochs = 1;
-    check_shapes(HALF, 1, FLAT, 1, "losses has shape (3,), expected (6,)");
-    name = "y";
 }
 
 #define SET_UP make_folders

@@ -31,7 +31,7 @@ static void each_kind_hides_before_it_opens(void **state) {
     AUTO_FREE char *wrapped = command(WALLS_BUBBLEWRAP), *own = command(WALLS_NAMESPACES),
                    *none = command(WALLS_NONE);
     assert_true(text_starts(wrapped, "bwrap --die-with-parent --unshare-pid --unshare-ipc"));
-    assert_non_null(strstr(wrapped, " --cap-drop ALL --ro-bind / / --dev /dev --proc /proc "));
+    assert_has(wrapped, " --cap-drop ALL --ro-bind / / --dev /dev --proc /proc ");
     assert_true(
         text_ends(wrapped, " --tmpfs /run/hidden --bind /run/hidden/open /run/hidden/open --"));
     assert_true(text_ends(own, " wall --hide /run/hidden --open /run/hidden/open --"));

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/axes.h"
-#include "plot/styles.h"
 
 #include <math.h>
 #include <stdlib.h>
