@@ -23,6 +23,7 @@ status_t host_code_open(const char *path, host_code_t *code, error_t *err) {
         return error_set(err, STATUS_FAILED, "%s has no function workload_run", path);
     memcpy(&code->run, &run, sizeof run); /* C has no cast between them */
     memcpy(&code->scale, &scale, sizeof scale);
+    code->as_graph = dlsym(code->object, "launched_as_graph") != NULL;
     code->workspace = workspace != NULL ? workspace : "";
     return STATUS_OK;
 }
