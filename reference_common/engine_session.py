@@ -52,6 +52,8 @@ class Opened:
     """The probe that times each phase."""
     wake: Callable[[], None]
     """Has the device work on something else, as it did before ordinary samples."""
+    left: Mapping[str, np.ndarray] | None = None
+    """What the last output was."""
     last: Arrays | None = None
     """Gives what the last fresh sample left; of a round, that of the compared phase."""
     middle: Arrays | None = None
@@ -249,6 +251,8 @@ class EngineSession(ABC):
                 return self._last(request)
             case protocol.VerifyRequest():
                 return self._verify(request)
+            case protocol.EvaluateRequest():
+                return self._evaluate(request)
             case protocol.AuditRequest():
                 return self._audit(request)
             case protocol.TraceRequest():
@@ -326,9 +330,14 @@ class EngineSession(ABC):
     def _output(self, request: protocol.OutputRequest) -> dict[str, Any]:
         opened = self._opened(request.id)
         folder = _folder(request.path)
+        if request.continues:
+            if opened.left is None:
+                raise CaseError("continues: there was no output before")
+            opened.refill.continue_from(opened.left)
+        opened.left = None
         with opened.mark(f"{request.id} output"):
-            arrays = opened.case.output()
-        return _save(arrays, folder)
+            opened.left = opened.case.output()
+        return _save(opened.left, folder)
 
     def _sample(self, request: protocol.SampleRequest) -> dict[str, Any]:
         opened, seed = self._opened(request.id), request.fresh
@@ -368,6 +377,13 @@ class EngineSession(ABC):
         if verify is None:
             raise CaseError(f"verify: expected an operator's oracle, found {request.id}")
         return verify(_folder(request.path))
+
+    def _evaluate(self, request: protocol.EvaluateRequest) -> dict[str, Any]:
+        case = self._opened(request.id).case
+        evaluate = getattr(case, "evaluate", None)
+        if evaluate is None:
+            raise CaseError(f"evaluate: expected an operator's oracle, found {request.id}")
+        return {"results": evaluate(_folder(request.path))}
 
     def _audit(self, request: protocol.AuditRequest) -> dict[str, Any]:
         case = self._opened(request.id).case

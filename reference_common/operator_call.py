@@ -11,7 +11,7 @@ import numpy as np
 from operator_request import FLOATS, Operator
 from workload import CaseError
 
-STEPS = ("step", "jax_step", "oracle")
+STEPS = ("step", "manual_step", "jax_step", "oracle", "train")
 """The functions that a training has in place of `reference` and `jax_reference`."""
 
 
@@ -41,7 +41,11 @@ class Call:
         self._function = function
         self._scalars = tuple(_rounded(s.value, s.dtype) for s in operator.scalars)
         self.is_step = operator.steps > 0 and name in STEPS
-        self._names = [*operator.parameters, *(["step"] if self.is_step else [])]
+        in_place = [array.name for array in operator.inputs if array.in_place]
+        parameters = operator.parameters
+        if name == "train":
+            parameters = ["model", *(each for each in parameters if each not in in_place)]
+        self._names = [*parameters, *(["step"] if self.is_step else [])]
         self._keywords = keywords_of(function, params, len(self._names), fused)
 
     def bound(self, **keywords: Any) -> Callable[..., Any]:

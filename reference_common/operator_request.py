@@ -79,6 +79,8 @@ class Operator:
     deterministic: bool = True
     steps: int = 0
     """Of a call, if it is a training; else 0."""
+    by_step: bool = False
+    """Whether a step is compared: then the phases are those of a training."""
     splits: str | None = None
     """The param that is the number of rows of the arrays that are cut; None: none is."""
     tf32: bool = False
@@ -170,6 +172,7 @@ OPERATOR = Shape(
     {
         "scalars": each(_SCALAR),
         "deterministic": boolean,
+        "by_step": boolean,
         "splits": text,
         "steps": integer(1, 1_000_000),
         "tf32": boolean,

@@ -17,7 +17,7 @@ from operator_request import OPERATOR, Operator
 
 VERSION = 2
 # Keys of requests that not every worker of this version knows.
-REQUEST_KEYS = ("phase",)
+REQUEST_KEYS = ("phase", "continues")
 MAX_LINE_BYTES = 64 << 20
 
 Answer = dict[str, Any]
@@ -91,10 +91,14 @@ class InputsRequest:
 
 @dataclass(frozen=True)
 class OutputRequest:
-    """Fill outputs at random, run a case once and write its arrays into the folder `path`."""
+    """Fill outputs at random, run a case once and write its arrays into the folder `path`.
+
+    With `continues` arrays in place start as the last output left them.
+    """
 
     id: str
     path: str
+    continues: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,14 @@ class LastRequest:
 @dataclass(frozen=True)
 class VerifyRequest:
     """Have a workload's own `verify` judge the outputs in the folder `path`."""
+
+    id: str
+    path: str
+
+
+@dataclass(frozen=True)
+class EvaluateRequest:
+    """Have a workload's own `evaluate` say what a training has learned, which left `path`."""
 
     id: str
     path: str
@@ -181,6 +193,7 @@ CaseRequest = (
     | SampleRequest
     | LastRequest
     | VerifyRequest
+    | EvaluateRequest
     | AuditRequest
     | TraceRequest
     | CloseRequest
@@ -260,7 +273,7 @@ _REQUESTS: Mapping[str, Shape] = {
         InputsRequest,
         {"case": _CASE, "seed": _SEED, "refill": _SEED, "operator": OPERATOR, "path": text},
     ),
-    "output": Shape(OutputRequest, {"id": text, "path": text}),
+    "output": Shape(OutputRequest, {"id": text, "path": text}, {"continues": boolean}),
     "refill": Shape(RefillRequest, {"id": text, "seed": _SEED}),
     "sample": Shape(
         SampleRequest,
@@ -275,6 +288,7 @@ _REQUESTS: Mapping[str, Shape] = {
     ),
     "last": Shape(LastRequest, {"id": text, "path": text}),
     "verify": Shape(VerifyRequest, {"id": text, "path": text}),
+    "evaluate": Shape(EvaluateRequest, {"id": text, "path": text}),
     "audit": Shape(AuditRequest, {"id": text, "runs": _COUNT}, {"phase": text}),
     "trace_start": Shape(TraceStartRequest, {}),
     "trace": Shape(TraceRequest, {"id": text, "path": text, "origin_ns": _COUNT}),

@@ -7,13 +7,14 @@ A run must not know its inputs in advance, nor find its outputs in its buffers
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import philox
-from workload import OpenCase
+from workload import CaseError, OpenCase
 
 SIGN_STREAM = 203
 _MASK_WORDS = 2048
@@ -69,6 +70,13 @@ class Refill:
             return
         self._case.load(self._opened if seed == 0 else self._refilled(seed))
         self._seed = seed
+
+    def continue_from(self, outputs: Mapping[str, Array]) -> None:
+        """Have further runs, until another refill, use these arrays for those in place."""
+        if self._seed == 0:
+            raise CaseError("continues: expected inputs of a refill, which may change")
+        self._own.replace(outputs)
+        self._case.load(self._own)
 
     def _refilled(self, seed: int) -> Any:
         if self._own is None:

@@ -26,10 +26,11 @@ from host_to_host import (
     OverlapForward,
     device_view,
 )
-from operator_call import keywords_of
+from operator_call import Call, keywords_of
 from operator_files import REFERENCE, load, results_of
 from operator_function import Function, state_of
 from operator_tensors import DTYPES, OperatorInputs, written
+from operator_training import trained_model
 from timing import Mark
 from workload import Skip
 
@@ -45,8 +46,11 @@ class Eager(ForwardCase):
     """The file whose function is run."""
     _fused = False
     """Whether a compiler fuses what it computes."""
+    _step = "step"
+    """Of a training: the function of a step."""
 
     def __init__(self, inputs: OperatorInputs, device: Device, mark: Mark) -> None:
+        self._steps = inputs.operator.steps if inputs.operator.by_step else 0
         if inputs.operator.steps > 0 and self.grad_mode is torch.inference_mode:
             self.grad_mode = torch.no_grad  # in which torch.func.grad works, too
         super().__init__(inputs, device, mark)
@@ -97,7 +101,8 @@ class Eager(ForwardCase):
 
     def _load(self, device: torch.device) -> Function:
         state = state_of(self._inputs, REFERENCE, device, wide=False)
-        name = self._inputs.operator.function
+        operator = self._inputs.operator
+        name = self._step if operator.steps > 0 else operator.function
         return Function(self._inputs, REFERENCE, name, state, self._fused)
 
     def _callable(self) -> Forward:
@@ -163,10 +168,44 @@ class Built(Eager):
         ]
 
 
+class BuiltTraining(Built):
+    """A training as users write it: `train` changes the parameters of the model, step by step.
+
+    These are the arrays in place, in their order.
+    """
+
+    def _load(self, device: torch.device) -> Function:
+        operator = self._inputs.operator
+        self._sources = self._inputs.tensors()
+        self._train = Call(
+            operator, REFERENCE, load(operator, REFERENCE).train, "train", self._inputs.params
+        )
+        self._model_of = load(operator, REFERENCE).model
+        self._in_place = [i for i, array in enumerate(operator.inputs) if array.in_place]
+        self._others = [i for i, array in enumerate(operator.inputs) if not array.in_place]
+        self._keywords = keywords_of(self._model_of, self._inputs.params, len(self._in_place))
+        return super(Built, self)._load(device)
+
+    def _rebuild(self) -> Forward:
+        device = self._device.torch_device
+        weights = [self._sources[i].to(device, copy=True) for i in self._in_place]
+        model = self._model_of(*weights, **self._keywords).to(device)
+        parameters = [p.data for p in model.parameters()]
+        train = trained_model(self._train.bound(), model, self._inputs.operator)
+        return lambda others: [*parameters, *train(others)]
+
+    def _upload(self) -> list[Tensor]:
+        return [
+            self._there[i] if i in self._there else self._sources[i].to(self._device.torch_device)
+            for i in self._others
+        ]
+
+
 def opened_eagerly(inputs: OperatorInputs, device: Device, mark: Mark) -> Eager:
     """Build a case of the mode `eager`."""
     has_model = hasattr(load(inputs.operator, REFERENCE), "model")
-    return (Built if has_model else Eager)(inputs, device, mark)
+    built = BuiltTraining if inputs.operator.steps > 0 else Built
+    return (built if has_model else Eager)(inputs, device, mark)
 
 
 class Inference(Eager):
@@ -265,6 +304,12 @@ class ComboGraph(CompiledGraph):
     """Of a training: kernels that do not need each other share a launch."""
 
     _options = {"combo_kernels": True}
+
+
+class ManualGraph(CompiledGraph):
+    """Of a training: gradients by hand."""
+
+    _step = "manual_step"
 
 
 class Overlap(OverlapForward, Graph):

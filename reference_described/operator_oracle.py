@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -101,6 +102,21 @@ class Oracle(Case):
             kind = type(complaint).__name__
             raise CaseError(f"{where} returned a value of type {kind}, expected None or a message")
         return {"defined": True, "complaint": complaint}
+
+    def evaluate(self, folder: Path) -> dict[str, Any]:
+        """Return what the file's `evaluate` says of the arrays in place in a folder."""
+        function = Function(self._inputs, REFERENCE, "evaluate", {})
+        given = self._inputs.tensors()
+        for number, array in enumerate(self._inputs.specs):
+            if array.in_place:
+                left = torch.from_numpy(np.load(folder / f"{array.name}.npy"))
+                given[number] = left.to(DTYPES[array.dtype])
+        with torch.no_grad():
+            found = function.bound()(given)
+        try:
+            return json.loads(json.dumps(found, allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise CaseError(f"{function.place} returned no object for JSON: {error}") from error
 
     @staticmethod
     def _found(folder: Path, array: Array) -> Tensor:

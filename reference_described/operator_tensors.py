@@ -76,6 +76,14 @@ class OperatorInputs(operator_data.OperatorInputs):
         drawn = self.filler.draw(spec.shape, spec.dtype, spec.fill, key, number)
         self.drawn[number] = drawn.view(DTYPES[spec.dtype])
 
+    def _replace(self, number: int, array: Array) -> None:
+        # Of what the GPU drew, `arrays` keeps the values as opened.
+        if number in self.drawn:
+            tensor = torch.from_numpy(array).view(DTYPES[self.specs[number].dtype])
+            self.drawn[number].copy_(tensor)
+        else:
+            super()._replace(number, array)
+
     def others(self) -> OperatorInputs:
         """Return inputs with other values, of no refill: each element is where the one before it was.
 

@@ -71,6 +71,22 @@ def compiled_training(
     return train
 
 
+def trained_model(
+    step: Callable[..., Any], model: Any, operator: Operator
+) -> Callable[[list[Tensor]], list[Tensor]]:
+    """Return all steps of a model, which `step` changes, as a function of the other inputs."""
+    _, curves = _places_and_curves(operator)
+
+    def train(others: list[Tensor]) -> list[Tensor]:
+        kept: list[list[Tensor]] = [[] for _ in curves]
+        for number in range(operator.steps):
+            found = [y.detach() for y in listed(step([model, *others], number))]
+            _keep(found, number, curves, kept)
+        return _stacked(kept)
+
+    return train
+
+
 def _places_and_curves(operator: Operator) -> tuple[list[int], list[Array]]:
     places = [i for i, array in enumerate(operator.inputs) if array.in_place]
     return places, [array for array in operator.outputs if not array.in_place]

@@ -42,6 +42,8 @@ class Jit(Case, ABC):
 
     _x: Any
     """What `run` starts from, in host memory."""
+    _steps = 0
+    """Of a training of which a step is compared: then that is all that is timed."""
     _n_resident = 0
     """How many of `_arguments` are on the device before a run."""
 
@@ -53,18 +55,21 @@ class Jit(Case, ABC):
             self._device, memory_kind="pinned_host" if self._on_gpu else None
         )
         self._inputs = inputs
+        self.audited = "train" if self._steps > 0 else "host_to_host"
         self.load(inputs)
         self._forward = self._jitted(inputs)
         self._once("compile", self._compile)
         given = _shapes(self._arguments(self._x))  # of x in pinned memory JAX would compute there
         y = jax.eval_shape(self._forward, *given)
         self._outputs = [_shapes(y, memory) for memory in {self._memory, self._host_memory}]
-        self.probes: list[Probe] = [self._phased, self._host_to_host]
+        whole = [] if self._steps > 0 else [self._host_to_host]
+        self.probes: list[Probe] = [self._phased, *whole]
 
     @property
     def phases(self) -> dict[str, ClockDomain]:
-        work = ["h2d", "forward", "d2h"] if self._on_gpu else ["forward"]
-        return dict.fromkeys([*work, "total", "residual", "host_to_host"], "host")
+        work, whole = ("train", "step") if self._steps > 0 else ("forward", "host_to_host")
+        around = ["h2d", work, "d2h"] if self._on_gpu else [work]
+        return dict.fromkeys([*around, "total", "residual", whole], "host")
 
     @abstractmethod
     def load(self, inputs: Any) -> None:
@@ -97,7 +102,11 @@ class Jit(Case, ABC):
 
     @contextmanager
     def timed(self) -> Iterator[Callable[[], None]]:
-        yield self.run
+        if self._steps > 0:
+            with self._repeated_forward() as run:
+                yield run
+        else:
+            yield self.run
 
     def timed_phase(self, phase: str) -> TimedPhase | None:
         """Return what `forward` times; None for other phases, and where inputs change in each run."""
@@ -113,9 +122,15 @@ class Jit(Case, ABC):
         x = jax.block_until_ready(self._upload())
 
         def run() -> None:
-            ready(self._forward(*self._arguments(x)))
+            nonlocal x
+            y = ready(self._forward(*self._arguments(x)))
+            x = self._after(x, y)
 
         yield run
+
+    def _after(self, x: Any, _y: Any) -> Any:
+        """Return what another run can start from where one has left `y`."""
+        return x
 
     def leave_random(self) -> None:
         self._y = None
@@ -132,7 +147,7 @@ class Jit(Case, ABC):
             self.leave_random()
             probe()
             found.append(self.read())
-        phased, whole = found
+        phased, whole = found[0], found[-1]
         for name, y in whole.items():
             tolerance = self._tolerance(name)
             if not np.allclose(phased[name], y, rtol=tolerance, atol=tolerance, equal_nan=True):
@@ -162,9 +177,13 @@ class Jit(Case, ABC):
 
         if self._on_gpu:
             x = clock.time("h2d", lambda: jax.block_until_ready(self._upload()))
-        y = clock.time("forward", forward, x)
+        work = "train" if self._steps > 0 else "forward"
+        y = clock.time(work, forward, x)
         self._y = clock.time("d2h", self._download, y) if self._on_gpu else y
-        return Sample(clock.finish())
+        ns: dict[str, float] = {**clock.finish()}
+        if self._steps > 0:
+            ns["step"] = ns["train"] / self._steps
+        return Sample(ns)
 
     def _host_to_host(self) -> Sample:
         with self.timed() as run, self._mark("host_to_host"):

@@ -191,6 +191,7 @@ class Jit(forward.Jit):
         self._is_wide = inputs.wide
         self._call = call_of(inputs.operator, inputs.params, self._fused)
         self._jax_device = device
+        self._steps = inputs.operator.steps if inputs.operator.by_step else 0
         with self._bits():
             super().__init__(inputs, device, mark)
             self._expect_outputs()
@@ -253,6 +254,10 @@ class Jit(forward.Jit):
 
     def _may_repeat(self) -> bool:
         return not self._x[0]
+
+    def _after(self, x: Any, y: Any) -> Any:
+        changed, kept = x
+        return y[: len(changed)], kept  # which were donated
 
     def _arrays(self, y: Any) -> dict[str, np.ndarray]:
         arrays = self._inputs.operator.outputs

@@ -20,6 +20,9 @@ import turns
 from timing import no_garbage_collection
 from workload import Skip
 
+# In the environment where each core has a process that compiles.
+_ONE_THREAD = "BENCH_COMPILES_ON_ONE_THREAD"
+
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -65,18 +68,18 @@ def compiled(
     return torch.compile(copy, options=settings, fullgraph=True, dynamic=dynamic)
 
 
-def use_compile_cache(folder: str) -> None:
+def use_compile_cache(folder: str, *, is_compiled: bool) -> None:
     """Have the compiler read and keep generated code and tuning results in this folder.
 
     Triton's binaries are kept beside it, for all draws and cases: the same source gives the same
-    binary, so a later draw times all candidates anew without building them anew. What another
+    binary, so a later draw times all candidates anew without building them anew. A case that another
     process has compiled is only loaded: no processes that compile are started then, one per core.
     """
     from torch._inductor import config
     from torch._inductor.utils import clear_caches  # takes seconds to import
 
     threads = _compile_threads()
-    config.compile_threads = 1 if os.path.isdir(folder) or turns.are_taken() else threads
+    config.compile_threads = 1 if is_compiled or _ONE_THREAD in os.environ else threads
     shared = _without_spaces(os.path.dirname(folder))
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(shared, os.path.basename(folder))
     os.environ["TRITON_CACHE_DIR"] = os.path.join(shared, "triton")

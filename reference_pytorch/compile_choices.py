@@ -8,12 +8,14 @@ process begins with those.
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from functools import cache
 from pathlib import Path
 
 _FILES = "*.best_config"
 _KEPT = "chosen"  # a folder beside the compiler's own, with the same names inside
+_CASES = "cases"  # another, with a file for each case that was compiled
 
 
 @cache
@@ -24,8 +26,22 @@ def restore(folder: str) -> None:
         shutil.copyfile(file, Path(folder, file.relative_to(kept)))
 
 
-def keep(folder: str) -> None:
-    """Keep the choices in the folder that are not kept yet."""
+def are_made(folder: str, case_id: str) -> bool:
+    """Return whether the folder has what was compiled for a case."""
+    return _mark(folder, case_id).exists()
+
+
+def _mark(folder: str, case_id: str) -> Path:
+    return Path(folder, _CASES, hashlib.sha256(case_id.encode()).hexdigest())
+
+
+def keep(folder: str, case_id: str) -> None:
+    """Keep the choices in the folder that are not kept yet, and that the case was compiled."""
+    if not Path(folder).is_dir():
+        return
+    mark = _mark(folder, case_id)
+    mark.parent.mkdir(exist_ok=True)
+    mark.touch()
     kept = Path(folder, _KEPT)
     for file in Path(folder).rglob(_FILES):
         copy = kept / file.relative_to(folder)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TypeVar
 
@@ -45,29 +45,36 @@ class ForwardCase(Case, ABC):
     grad_mode: Callable[[], AbstractContextManager[Any]] = nullcontext
     """The context of every run, entered outside the timed part."""
 
+    _steps = 0
+    """Of a training of which a step is compared: then that is all that is timed."""
+
     def __init__(self, inputs: Any, device: Device, mark: Mark) -> None:
         super().__init__(device, mark)
         self._inputs = inputs
+        self.audited = "train" if self._steps > 0 else "host_to_host"
         self._copies = self._on_gpu
         """Whether a run copies input and output."""
         self._model = self._build()
         self._prepare_buffers()
         self.load(inputs)
         self._forward = self._prepare_forward(self._model)
-        probes = [self._phased, self._host_to_host]
-        if self._on_gpu:
+        probes = [self._phased] if self._steps > 0 else [self._phased, self._host_to_host]
+        if self._on_gpu and self._steps == 0:
             probes += [self._between_events, *self._more_probes()]
         self.probes: list[Probe] = self._keeping(probes)
-        self._compared_probe = self.probes[probes.index(self._host_to_host)]
+        self._compared_probe = self.probes[-1 if self._steps > 0 else 1]
 
     @property
     def phases(self) -> dict[str, ClockDomain]:
         init = ["init"] if self.builds_in_sample else []
-        work = ["h2d", "forward", "d2h"] if self._copies else ["forward"]
-        whole = ["total", "residual", "host_to_host"]
-        phases: dict[str, ClockDomain] = dict.fromkeys(init + work + whole, "host")
+        trains = self._steps > 0
+        work = "train" if trains else "forward"
+        around = ["h2d", work, "d2h"] if self._copies else [work]
+        whole = ["total", "residual", "step" if trains else "host_to_host"]
+        phases: dict[str, ClockDomain] = dict.fromkeys(init + around + whole, "host")
         if self._on_gpu:
-            phases["forward_device"] = "device"
+            names = ("train_device", "step_device") if trains else ("forward_device",)
+            phases |= dict.fromkeys(names, "device")
         return phases
 
     @abstractmethod
@@ -100,8 +107,12 @@ class ForwardCase(Case, ABC):
 
     @contextmanager
     def timed(self) -> Iterator[Callable[[], Any]]:
-        with self.grad_mode():
-            yield self.run
+        if self._steps > 0:
+            with self._repeated_forward() as run:
+                yield run
+        else:
+            with self.grad_mode():
+                yield self.run
 
     def timed_phase(self, phase: str) -> TimedPhase | None:
         """Return what `forward` times; None for other phases, and where inputs change in each run."""
@@ -111,8 +122,10 @@ class ForwardCase(Case, ABC):
 
     @contextmanager
     def _repeated_forward(self) -> Iterator[Callable[[], None]]:
+        forward = self._rebuild() if self.builds_in_sample else self._forward
+
         def run() -> None:
-            self._forward(x)
+            forward(x)
             self._device.synchronize()
 
         with self.grad_mode():
@@ -210,9 +223,22 @@ class ForwardCase(Case, ABC):
             forward = clock.time("init", self._rebuild) if self.builds_in_sample else self._forward
             if self._copies:
                 x = clock.time("h2d", self._upload)
-            y = clock.time("forward", forward, x)
+            if self._steps > 0:
+                y = clock.time("train", self._events.around, forward, x)
+            else:
+                y = clock.time("forward", forward, x)
             y_host = clock.time("d2h", self._download, y) if self._copies else self._download(y)
-            return Sample(clock.finish(), y_host)
+            return Sample(self._with_steps(clock.finish()), y_host)
+
+    def _with_steps(self, ns: Mapping[str, float]) -> Mapping[str, float]:
+        """Return the times of a sample with those of a step."""
+        if self._steps == 0:
+            return ns
+        of_step = {"step": ns["train"] / self._steps}
+        if self._on_gpu:
+            whole_ns = self._events.elapsed_ns()
+            of_step |= {"train_device": whole_ns, "step_device": whole_ns / self._steps}
+        return {**ns, **of_step}
 
     def _host_to_host(self) -> Sample:
         with self.timed() as run, self._mark("host_to_host"):

@@ -98,7 +98,8 @@ class CompilingSession(TorchSession):
             self._expect_compiler()
             if request.compile_cache:
                 compile_choices.restore(request.compile_cache)
-                use_compile_cache(request.compile_cache)
+                is_compiled = compile_choices.are_made(request.compile_cache, request.case.id)
+                use_compile_cache(request.compile_cache, is_compiled=is_compiled)
 
     def turn(self) -> AbstractContextManager[None]:
         if turns.are_taken() and tunes_in_turns():
@@ -107,7 +108,7 @@ class CompilingSession(TorchSession):
 
     def built(self, request: protocol.OpenRequest) -> None:
         if request.compile_cache and self.uses_compiler(request.case.variant):
-            compile_choices.keep(request.compile_cache)
+            compile_choices.keep(request.compile_cache, request.case.id)
 
     def lacks(self, request: CaseRequest, error: BaseException) -> str | None:
         """Return what the compiler lacks here if a compilation failed for it."""

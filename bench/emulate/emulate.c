@@ -212,6 +212,21 @@ static status_t read_set(const emulation_t *e, const char *text, size_t *param, 
                      (long long)d->least[p], (long long)d->most[p]);
 }
 
+/* NAME=CHOICE of a technique that its own rungs have? Adds it to the case; NULL: only asks. */
+static bool take_choice(const emulation_t *e, const char *text, case_t *spec) {
+    const description_t *d = described_find(e->workload->name);
+    for (size_t i = 0; i < d->n_own; i++)
+        for (const char *const *choice = d->own[i].choices; *choice != NULL; choice++) {
+            AUTO_FREE char *set = mem_format("%s=%s", d->own[i].name, *choice);
+            if (strcmp(set, text) != 0)
+                continue;
+            if (spec != NULL)
+                case_add_technique(spec, d->own[i].name, *choice);
+            return true;
+        }
+    return false;
+}
+
 static status_t case_of(const emulation_t *e, const char *dtype, size_t which, case_t *spec,
                         error_t *err) {
     *spec = example_small(e->workload, dtype, which);
@@ -219,6 +234,8 @@ static status_t case_of(const emulation_t *e, const char *dtype, size_t which, c
     for (size_t i = 0; i < e->sets->n && status == STATUS_OK; i++) {
         size_t param;
         value_t value;
+        if (take_choice(e, e->sets->items[i], spec))
+            continue;
         status = read_set(e, e->sets->items[i], &param, &value, err);
         if (status != STATUS_OK)
             break;
@@ -267,8 +284,12 @@ static status_t run_in(rung_t *rung, const case_t *spec, const expected_t *expec
     char *reason = NULL;
     check_t check = {0};
     TRY(emulation_run(rung->program.path, spec, expected->data, folder, &how, &reason, err));
-    if (how == EMULATED_RUN)
-        TRY(contender_verify(expected->oracle, expected->reference, folder, &check, &reason, err));
+    const reference_t own = reference_for(expected->reference, spec);
+    const status_t status =
+        how == EMULATED_RUN ? contender_verify(expected->oracle, &own, folder, &check, &reason, err)
+                            : STATUS_OK;
+    free(own.bounds);
+    TRY(status);
     rung->unlaunched += how == EMULATED_SKIPPED;
     if (reason == NULL)
         rung->right++;
@@ -321,7 +342,9 @@ static status_t try_rungs(emulation_t *e, const case_t *spec, contender_t *oracl
 static status_t try_case(emulation_t *e, const case_t *spec, worker_link_t *worker, error_t *err) {
     const contender_settings_t settings = {
         .measure = MEASURE_DEFAULTS, .pass = 1, .seed = secret_seed(), .timeout_s = TIMEOUT_S};
-    AUTO(case_free) case_t own = case_copy(spec);
+    case_t bare = *spec;
+    bare.n_techniques = 0;
+    AUTO(case_free) case_t own = case_copy(&bare);
     contender_t oracle;
     free(own.variant);
     own.variant = mem_text("oracle");
@@ -420,6 +443,8 @@ status_t emulate_check_options(const emulate_options_t *options, error_t *err) {
     for (size_t i = 0; i < e.sets->n; i++) {
         size_t param;
         AUTO(value_free) value_t value = {0};
+        if (take_choice(&e, e.sets->items[i], NULL))
+            continue;
         TRY(read_set(&e, e.sets->items[i], &param, &value, err));
     }
     return STATUS_OK;

@@ -125,6 +125,8 @@ struct contender {
     unsigned generation; /* of the worker in which it is open */
     bool may_retry;      /* if its worker dies, open it once more in a new process */
     char *first_death;   /* why its worker died before that; NULL: it did not */
+    double
+        compile_ns; /* what opening it loads took so long to compile; 0: nothing was compiled before */
     made_inputs_t *made; /* files of its inputs; NULL: none */
     made_reader_t reads; /* … as this contender gets them */
     audit_t audit;       /* seed 0: none, and the inputs stay those of opening the case */
@@ -155,6 +157,8 @@ bool contender_drop(contender_t *contender, case_status_t status, const char *re
 void contender_note_contexts(spent_t *spent, const worker_link_t *link);
 /* Start the worker if needed and open the case. */
 void contender_open(contender_t *contender);
+/* The same with the bounds of this case, whose techniques may change them; only its bounds are to be freed. */
+reference_t reference_for(const reference_t *reference, const case_t *spec);
 /* Load the output of an oracle, which is open, into `reference`, with its bounds: of the inputs of this seed, 0: those
  * of opening it. A described workload's verify(), if it has one, must accept it. */
 status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *reference,
@@ -201,8 +205,21 @@ json_t *contender_request(const contender_t *contender, const char *op);
 /* Send a request, which names its op (takes the reference). False if no answer came; the reason then
  * names the request. The caller owns `*answer`, which may have any status. */
 bool contender_exchange(contender_t *contender, json_t *request, json_t **answer);
+/* One with the key "path". */
+json_t *contender_arrays_request(const contender_t *c, const char *op, const char *folder);
 /* Any answer but ok is a failure, too: then NULL. */
 json_t *contender_ask(contender_t *contender, json_t *request);
+
+/* Have it use the inputs of this seed. False on failure. */
+bool contender_refill(contender_t *contender, uint64_t seed);
+/* Does this pass give the results that all passes share? */
+bool contender_needs_results(const contender_t *contender);
+/* What a training has recorded in a call, from the arrays in `folder`: by name [[step, value], …]; owned by the caller. */
+json_t *curves_read(const case_t *spec, const char *folder);
+/* If there is a whole training (described_whole()), do it, call after call, each from what the last one left, on inputs of
+ * its own: curves of all steps replace those of a call, and `evaluate` of the reference adds what was learned. Losses that
+ * are not finite are a failure. `oracle` may be NULL: then nothing is evaluated. */
+void contender_train(contender_t *contender, contender_t *oracle);
 
 /* Open the case if a new worker process replaced the one in which it was open. False on failure. */
 bool contender_reopen(contender_t *contender);

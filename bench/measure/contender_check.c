@@ -98,11 +98,15 @@ char *loss_limit_check(const loss_limit_t *loss_limit, contender_t *c, const cha
 
 /* ==== outputs ================================================================================= */
 
-/* `op` is output, last or verify. */
-static json_t *ask_arrays(contender_t *c, const char *op, const char *folder) {
+json_t *contender_arrays_request(const contender_t *c, const char *op, const char *folder) {
     json_t *request = contender_request(c, op);
     json_object_set_new(request, "path", json_string(folder));
-    return contender_ask(c, request);
+    return request;
+}
+
+/* `op` is output, last or verify. */
+static json_t *ask_arrays(contender_t *c, const char *op, const char *folder) {
+    return contender_ask(c, contender_arrays_request(c, op, folder));
 }
 
 static text_list_t names_of(const json_t *answer) {
@@ -116,7 +120,7 @@ static text_list_t names_of(const json_t *answer) {
     return names;
 }
 
-static bool refill(contender_t *c, uint64_t seed) {
+bool contender_refill(contender_t *c, uint64_t seed) {
     json_t *request = contender_request(c, "refill");
     json_object_set_new(request, "seed", json_integer((json_int_t)seed));
     if (!contender_have_inputs(c, seed)) {
@@ -142,6 +146,21 @@ static bool ask_verify(contender_t *oracle, const char *folder, bool *defined, c
     *defined = json_is_true(json_object_get(answer, "defined"));
     *complaint = mem_text(text);
     return answer != NULL;
+}
+
+reference_t reference_for(const reference_t *reference, const case_t *spec) {
+    const workload_t *workload = workload_find(spec->workload);
+    reference_t own = *reference;
+    if (reference->bounds == NULL)
+        return own;
+    own.bounds = mem_zeroed(reference->names.n + 1, sizeof *own.bounds);
+    for (size_t i = 0; i < reference->names.n; i++) {
+        own.bounds[i] = workload->bounds(spec, reference->names.items[i]);
+        own.bounds[i].of_change = reference->bounds[i].of_change;
+        if (reference->verified)
+            own.bounds[i] = reference->bounds[i];
+    }
+    return own;
 }
 
 static void set_bounds(const case_t *spec, reference_t *reference) {
@@ -180,7 +199,7 @@ status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *re
     AUTO(fs_remove_temporary) char *folder = NULL;
     *reference = (reference_t){0};
     TRY(fs_temporary_folder_in(oracle->worker->folder, &folder, err));
-    json_auto_t *answer = oracle->active && (seed == 0 || refill(oracle, seed))
+    json_auto_t *answer = oracle->active && (seed == 0 || contender_refill(oracle, seed))
                               ? ask_arrays(oracle, "output", folder)
                               : NULL;
     return answer != NULL ? read_reference(oracle, answer, folder, reference, err)
@@ -353,11 +372,13 @@ static char *why_wrong(contender_t *c, const expectation_t *expected, const refe
                        const char *folder, check_t *check) {
     char *reason = NULL;
     bool defined;
-    verify_outputs(reference, folder, expected->tolerance, check, &reason);
-    if (!check->ok || expected->verifier == NULL)
+    const reference_t own = reference_for(reference, &c->result.spec);
+    verify_outputs(&own, folder, expected->tolerance, check, &reason);
+    free(own.bounds);
+    if (!check->ok || !reference->verified)
         return reason;
     contender_t *verifier = expected->verifier;
-    if (!contender_reopen(verifier) || !refill(verifier, expected->seed) ||
+    if (!contender_reopen(verifier) || !contender_refill(verifier, expected->seed) ||
         !ask_verify(verifier, folder, &defined, &reason)) {
         check->ok = false;
         contender_drop(c, CASE_FAILED, verifier->result.reason);
@@ -378,8 +399,7 @@ static char *why_changed(const json_t *answer) {
                         : NULL;
 }
 
-/* What a training has recorded, one value for each of these steps: by name, [[step, value], …]. */
-static json_t *read_curves(const case_t *spec, const char *folder) {
+json_t *curves_read(const case_t *spec, const char *folder) {
     const description_t *d = described_find(spec->workload);
     json_t *curves = json_object();
     for (size_t i = 0; d != NULL && i < d->n_arrays; i++) {
@@ -440,7 +460,7 @@ static void check_output(contender_t *c, const expectation_t *expected, check_t 
             contender_drop(c, CASE_WRONG, reason);
         }
         if (check->ok && c->curves == NULL)
-            c->curves = read_curves(&c->result.spec, folder);
+            c->curves = curves_read(&c->result.spec, folder);
     }
     if (c->active && repeats_of(c) != REPEATS_ARE_NOT_COMPARED &&
         c->result.determinism == DETERMINISM_UNKNOWN)

@@ -201,12 +201,13 @@ json_t *contender_ask(contender_t *c, json_t *request) {
     return NULL;
 }
 
-static void read_once(case_result_t *result, const json_t *once) {
+static void read_once(contender_t *c, const json_t *once) {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)once, name, value) {
+        const bool is_loaded = c->compile_ns > 0 && strcmp(name, "compile") == 0;
         if (text_is_name(name))
-            result_add_once(result, name, json_number_value(value));
+            result_add_once(&c->result, name, is_loaded ? c->compile_ns : json_number_value(value));
     }
 }
 
@@ -232,13 +233,18 @@ static void read_phases(contender_t *c, const json_t *phases) {
     }
 }
 
+static bool is_oracle(const contender_t *c, const workload_t *workload) {
+    return workload != NULL && workload->pytorch_oracle != NULL &&
+           strcmp(c->result.spec.variant, workload->pytorch_oracle) == 0;
+}
+
 /* A script without what contenders are compared by would be compared with nothing, which nobody would
  * notice. */
 static void require_compared_phase(contender_t *c) {
     const workload_t *workload = workload_find(c->result.spec.workload);
     const char *by = workload != NULL ? workload->compared_by : NULL;
     const bool is_whole = by == NULL || strcmp(by, COMPUTATION) == 0;
-    if (!c->active || case_engine_is_built_in(c->result.spec.engine) ||
+    if (!c->active || case_engine_is_built_in(c->result.spec.engine) || is_oracle(c, workload) ||
         (is_whole ? result_whole_phase(&c->result) : result_phase(&c->result, by)))
         return;
     char reason[200];
@@ -268,7 +274,7 @@ static void read_resources(contender_t *c, const json_t *json) {
 }
 
 /* A case's results are those of its first pass. */
-static bool needs_results(const contender_t *c) {
+bool contender_needs_results(const contender_t *c) {
     const bool is_draw = c->settings->pass == 0 && c->draw > 0;
     return c->settings->pass <= 1 && !is_draw;
 }
@@ -341,7 +347,7 @@ static json_t *ask_open(contender_t *c) {
         open_request_make(&c->result.spec, c->program, c->settings->seed, c->settings->profile);
     open_request_set_refill(request, c);
     set_cache(c, request);
-    if (!needs_results(c))
+    if (!contender_needs_results(c))
         open_request_without_results(request, c->worker->hello);
     if (!set_inputs(c, request)) {
         json_decref(request);
@@ -365,8 +371,8 @@ static bool ensure_open(contender_t *c, bool first) {
         return false;
     c->generation = c->worker->generation;
     if (first) {
-        read_once(&c->result, json_object_get(c->worker->hello, "once_ns"));
-        read_once(&c->result, json_object_get(answer, "once_ns"));
+        read_once(c, json_object_get(c->worker->hello, "once_ns"));
+        read_once(c, json_object_get(answer, "once_ns"));
         if (c->program != NULL && !c->program->cached)
             result_add_once(&c->result, "compile", c->program->compile_ns);
         read_phases(c, json_object_get(answer, "phases"));

@@ -252,6 +252,13 @@ char *run_no_time_left(const run_t *run);
 /* Compile, anew for each draw, what a tuning compiler compiles, and find the fastest. */
 status_t run_draw(run_t *run, error_t *err);
 
+/* compilations.c */
+/* The first draw is compiled by one process after another: how long a compilation takes is said of it. The others, up to
+ * number `most`, of what took long are compiled here before they are measured. */
+void run_compile_draws(run_t *run, unsigned most);
+/* Before workers start: with --quick those of a group compile side by side. */
+void run_let_tune_in_turns(const run_t *run);
+
 /* passes.c: calibration */
 /* Measure the device itself, in every pass: copy and L2 bandwidth, matrix products, barrier, launch
  * and event times. */
@@ -310,5 +317,9 @@ bool case_is_done(const run_t *side, const case_state_t *state);
  * results. */
 status_t trial_measure(trial_t *trial, bool backward, error_t *err);
 void trial_free(trial_t *trial);
+
+/* compilations.c */
+/* With --quick: compile what the group has compiled before it is opened. */
+void trial_compile(trial_t *trial);
 
 #endif

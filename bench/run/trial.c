@@ -144,6 +144,13 @@ static status_t open_made_inputs(trial_t *trial, error_t *err) {
     return STATUS_OK;
 }
 
+/* Does the oracle say what a whole training has learned? */
+static bool evaluates(const trial_t *trial) {
+    const description_t *description = described_find(trial->group->workload->name);
+    return description != NULL && description->whole != NULL && description->has_evaluate &&
+           trial->run->settings.pass <= 1;
+}
+
 /* The group's reference outputs; NULL, with the reason, without them. */
 static const kept_reference_t *find_reference(trial_t *trial, error_t *why) {
     run_t *run = trial->run;
@@ -152,7 +159,7 @@ static const kept_reference_t *find_reference(trial_t *trial, error_t *why) {
     status_t status = open_made_inputs(trial, why);
     if (status == STATUS_OK && !is_known(run, kept))
         status = compute_reference(trial, kept, why);
-    if (status == STATUS_OK && kept->reference.verified)
+    if (status == STATUS_OK && (kept->reference.verified || evaluates(trial)))
         status = open_verifier(trial, why);
     spent_switch(run->settings.spent, before);
     if (status == STATUS_OK)
@@ -353,6 +360,7 @@ static void start_all(trial_t *trial) {
     size_t n = 0;
     AUTO(case_free) case_t spec = {0};
     error_t ignored = ERROR_INIT; /* who opens a case will report it */
+    run_let_tune_in_turns(run);
     if (run->pair != NULL)
         return;
     if (!run->options->profile && run_oracle_of(trial->group, &spec) &&
@@ -414,6 +422,8 @@ static const kept_reference_t *open_all(trial_t *trial, bool backward) {
         return NULL;
     start_all(trial);
     const kept_reference_t *kept = find_reference(trial, &why);
+    if (kept != NULL)
+        trial_compile(trial);
     open_each(trial, backward);
     await_servers(trial);
     if (kept == NULL)
@@ -437,6 +447,8 @@ static void check_all(trial_t *trial, const reference_t *reference, bool after) 
             say(trial, "checking", i);
         contender_check(contender, &expected,
                         after ? &contender->result.after : &contender->result.before);
+        if (!after)
+            contender_train(contender, evaluates(trial) ? trial->verifier : NULL);
     }
 }
 

@@ -97,7 +97,10 @@ static const op_t OPS[] = {
                   {"profile", JSON_TRUE, true},
                   {"results", JSON_TRUE, true}}},
     [OP_REFILL] = {"refill", {{"id", JSON_STRING, false}, {"seed", JSON_INTEGER, false}}},
-    [OP_OUTPUT] = {"output", {{"id", JSON_STRING, false}, {"path", JSON_STRING, false}}},
+    [OP_OUTPUT] = {"output",
+                   {{"id", JSON_STRING, false},
+                    {"path", JSON_STRING, false},
+                    {"continues", JSON_TRUE, true}}},
     [OP_SAMPLE] = {"sample",
                    {{"id", JSON_STRING, false},
                     {"round", JSON_INTEGER, true},
@@ -248,6 +251,7 @@ json_t *case_output(session_t *session, const json_t *request, error_t *err) {
     session->changed = NULL;
     if (case_restore_inputs(session, err) != STATUS_OK)
         return NULL;
+    session->continues = json_is_true(json_object_get(request, "continues"));
     return write_arrays(session, session->ops->output, request, err);
 }
 

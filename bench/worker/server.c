@@ -84,10 +84,10 @@ static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
         worker->started = true;
     }
     return json_pack(
-        "{s:i, s:s, s:o, s:o, s:o, s:[ss], s:[ss], s:o}", "protocol", PROTOCOL_VERSION, "engine",
+        "{s:i, s:s, s:o, s:o, s:o, s:[ss], s:[sss], s:o}", "protocol", PROTOCOL_VERSION, "engine",
         worker->engine->name, "device", facts_under(&worker->facts, "device."), "versions",
         facts_under(&worker->facts, "versions."), "capabilities", capabilities_of(worker->engine),
-        "open_keys", "results", "inputs", "request_keys", "phase", "keep", "once_ns",
+        "open_keys", "results", "inputs", "request_keys", "phase", "keep", "continues", "once_ns",
         facts_under(&worker->facts, "once_ns."));
 }
 

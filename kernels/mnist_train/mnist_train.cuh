@@ -9,7 +9,6 @@
 
 #ifdef WORKLOAD_ARGUMENTS
 #include "../common/workload.cuh"
-#define ACCUMULATE_F16 HALF_SUMS
 #else
 #include "../common/launch.cuh"
 #endif

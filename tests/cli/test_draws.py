@@ -84,6 +84,21 @@ def test_other_draws_are_compiled_side_by_side(root: Path, tmp_path: Path) -> No
     assert [line["once_ns"]["compile"] for line in lines] == [6e9, 10, 10, 10, 10]
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core compiles one after another")
+def test_quick_compiles_for_all_engines_at_once(root: Path, tmp_path: Path) -> None:
+    """Each would wait for the other for ever; what is measured is loaded."""
+    shutil.copytree(root / "reference_tuned", root / "reference_other")
+    sweep = write_sweep(
+        tmp_path / "two.json",
+        "mlp_infer",
+        [{"engine": e, "device": ["cpu"], "variants": ["met"]} for e in ("tuned", "other")],
+        axes={"batch": [2]},
+        measure=QUICK_MEASURE,
+    )
+    bench("run", sweep, "--quick", "--out", tmp_path / "out", root=root)
+    assert compile_times(tmp_path / "out") == [5000, 5000], "not those of loading"
+
+
 def compile_times(run: Path) -> list[float | None]:
     return [line["once_ns"].get("compile") for line in read_lines(run)]
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from fake_driver import build_driver
 from host_kernels import kernels_for_host, library_of
-from operator_folders import X, make_project, run_operator, write_operator
+from operator_folders import X, Y, make_project, run_operator, write_operator
 from project import FIXTURES, NO_PYTHON, ROOT, bench, compiler_options, ran, read_cases
 from test_sanitize import RUNS, SANITIZER, SUMMARY
 
@@ -223,6 +223,7 @@ SAMPLE |= {"h2d_device", "d2h_device"}
 ALLOCATES = {"malloc", "free", "malloc_device", "free_device"}
 IN_GRAPH = {"host_to_host", "kernel", "kernel_cold"}
 REPEATS = {"kernel_graph", "kernel_stream"}
+STEPS = {"h2d", "train", "d2h", "total", "residual", "step", "train_device", "step_device"}
 
 
 def test_arguments_workspace_and_arrays_in_place(tmp_path: Path) -> None:
@@ -379,19 +380,29 @@ TRAINING_RUNG = """
     """
 
 
-def growing(folder: Path, rung: str) -> Path:
+GROWING = "def step(p, x, step): return p + 6 * x, p[0]"
+LEARNED = """
+def data(params, dtype):
+    import torch
+    return [torch.ones(params["n"])]
+
+def evaluate(p, x):
+    return {"accuracy": p[0].item() / x[0].item(), "dataset": "made up"}
+"""
+
+
+def growing(folder: Path, rung: str, **keys: Any) -> Path:
     """Make a training with one rung, `grow`."""
     curve = {"name": "first", "shape": ["ceil_div(steps, 2)"], "dtype": "T"}
     return write_operator(
         folder,
         {
-            "reference.py": "def step(p, x, step): return p + 6 * x, p[0]",
+            "reference.py": GROWING + LEARNED,
             "grow.cu": HEAD + rung,
         },
         params={"n": {"default": 1000}, "steps": {"default": 5}},
-        training={"steps": "steps"},
-        inputs=[MIXED["inputs"][0], X],
         outputs=[{**curve, "curve": True, "every": 2}],
+        **{"training": {"steps": "steps"}, "inputs": [MIXED["inputs"][0], X], **keys},
     )
 
 
@@ -419,6 +430,70 @@ def test_launches_of_a_training(tmp_path: Path) -> None:
         assert ns["part_record"] == pytest.approx(3 * (400000 + events))
         assert ns["part_add"] == pytest.approx(15 * (300000 + events))
     assert not any(line.startswith("p is") for line in gpu.launches())
+
+
+def test_a_training_that_is_compared_by_its_steps(tmp_path: Path) -> None:
+    gpu = Gpu(tmp_path / "gpu", more_in_c=TRAINING_IN_C)
+    folder = growing(tmp_path / "growing", TRAINING_RUNG, compare="step")
+    contenders = [cuda("grow", alloc=["malloc"]), cuda("grow", launch=["graph"])]
+    cases = gpu.run(folder, contenders)
+    parts = {"part_record", "part_add"}
+    assert {name: ok(case) for name, case in cases.items()} == {
+        "grow/alloc=malloc": STEPS | {"malloc", "free"} | parts,
+        "grow/launch=graph": STEPS | parts,
+    }
+    for case in cases.values():
+        ns = {phase: facts["median"] for phase, facts in case["phases"].items()}
+        assert ns["step_device"] == pytest.approx(ns["train_device"] / 5)
+        assert ns["train"] > 3 * ns["step"] > 0
+
+
+# As the rung, in C, which is told nothing of the steps before.
+GROWING_IN_C = """
+void run(T *p, const T *x, T *first, long long n, long long steps) {
+    for (int s = 0; s < WORKLOAD_STEPS; s++) {
+        if (s % 2 == 0)
+            first[s / 2] = p[0];
+        for (long long i = 0; i < n; i++)
+            p[i] += 6 * x[i];
+    }
+}
+"""
+
+
+def test_a_whole_training_is_call_after_call(tmp_path: Path) -> None:
+    """Each goes on where the last one ended, in every engine; the reference says what is learned."""
+    gpu = Gpu(tmp_path / "gpu", more_in_c=TRAINING_IN_C)
+    training = {"steps": "steps", "whole": "4 * steps"}
+    start = {**MIXED["inputs"][0], "fill": {"uniform": [0, 1]}}
+    inputs = [start, {**X, "fill": "data"}]
+    keys = {"training": training, "compare": "step", "inputs": inputs}
+    folder = growing(tmp_path / "growing", TRAINING_RUNG, **keys)
+    (folder / "omp.c").write_text(GROWING_IN_C.replace("T *p, const T *x", "const T *x, T *p"))
+    cpu = {"device": ["cpu"], "variants": ["eager"]}
+    contenders = [
+        cuda("grow"),
+        {"engine": "cpu", "variants": ["omp"]},
+        {"engine": "pytorch", **cpu},
+    ]
+    cases = gpu.run(folder, contenders, axes={"steps": [4]})
+    assert len(cases) == 3
+    for case in cases.values():
+        ok(case)
+        results = case["results"]
+        steps, values = zip(*results["first"], strict=True)
+        assert steps == tuple(range(0, 16, 2))
+        assert values == pytest.approx([values[0] + 6 * step for step in steps])
+        assert results["accuracy"] == pytest.approx(values[0] + 6 * 16)
+        assert results["dataset"] == "made up"
+
+
+def test_a_whole_training_has_whole_calls(tmp_path: Path) -> None:
+    folder = growing(tmp_path / "growing", "", training={"steps": "steps", "whole": 12})
+    refused = bench(
+        "run", "--workload", folder, "--set", "steps=5", "--set", "device=cpu", expect=2
+    ).stderr
+    assert "training.whole: 12, expected a multiple of the 5 steps of a call" in refused
 
 
 def test_what_a_rung_says_of_its_launches(tmp_path: Path) -> None:
@@ -778,3 +853,26 @@ def test_a_function_makes_inputs_for_traces_and_sanitizers(tmp_path: Path) -> No
     assert cases
     for case in cases:
         assert set(case["sanitize"]["tools"].values()) == {"clean"}, case["sanitize"]
+
+
+# The kernel doubles, and the reference says a thousandth more.
+ROUGH = {
+    "techniques": {"sums": ["f32", "f16"]},
+    "outputs": [{**Y, "tolerance": {"rel_l2": "(1 + 99 * sums) / 10 ** 4"}}],
+}
+
+
+def test_a_technique_of_its_own(tmp_path: Path) -> None:
+    compiler_options()
+    check = "#if SUMS_F16 == SUMS_F32\n#error both\n#endif\n"
+    own = rung(GOOD).replace("[0]", "[blockIdx.x]")
+    files = {"reference.py": "def reference(x): return 2.002 * x", "good.cu": check + own}
+    folder = write_operator(tmp_path / "rough", files, **ROUGH)
+    cases = Gpu(tmp_path / "gpu").run(folder, [cuda("good", sums=["f32", "f16"])])
+    assert cases["good"]["status"] == "wrong"
+    assert ok(cases["good/sums=f16"])
+    for sums, code in (("f32", 1), ("f16", 0)):
+        found = bench(
+            "workload", "check", folder, "--emulate", "--set", f"sums={sums}", expect=code
+        )
+        assert ("allowed 0.0001" in found.stdout) == (code == 1)

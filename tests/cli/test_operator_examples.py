@@ -76,7 +76,7 @@ MORE_RUNS = {
             "--set",
             "hidden=64",
             "--set",
-            "half_sums=1",
+            "accumulate=f16",
         ],
     ],
     "mlp_infer": [["--set", "layers=4-5-1", "--set", "batch=2049"]],
@@ -151,3 +151,6 @@ def test_every_contender_is_right(names: list[str], tmp_path: Path) -> None:
     for case in cases:
         if not (case["reason"] or "").startswith(NOT_TRIED):
             assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"], case["reason"]
+            if case["workload"] == "two_layers":
+                assert [step for step, _ in case["results"]["loss"]] == list(range(60)), case["id"]
+            assert ("step" in case["phases"]) == (case["workload"] == "mnist"), case["id"]

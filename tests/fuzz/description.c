@@ -13,7 +13,7 @@
 static void check_case(const description_t *description, const case_t *spec, bool by_default) {
     error_t err = ERROR_INIT;
     bool allowed;
-    double bytes, flops;
+    workload_cost_t cost;
     status_t status = description_where(description, spec, &allowed, &err);
     FUZZ_CHECK(!by_default || (status == STATUS_OK && allowed));
     for (size_t i = 0; i < description->n_arrays; i++) {
@@ -31,9 +31,9 @@ static void check_case(const description_t *description, const case_t *spec, boo
         FUZZ_CHECK(n >= 1 && n == shape.n && shape.bytes == n * element_bytes(shape.element));
     }
     error_clear(&err);
-    status = description_cost(description, spec, &bytes, &flops, &err);
+    status = description_cost(description, spec, &cost, &err);
     FUZZ_CHECK(!by_default || status == STATUS_OK);
-    FUZZ_CHECK(status != STATUS_OK || (!(bytes < 0) && !(flops < 0)));
+    FUZZ_CHECK(status != STATUS_OK || (!(cost.bytes < 0) && !(cost.flops < 0)));
 }
 
 static void check_description(const description_t *description) {

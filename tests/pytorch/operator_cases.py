@@ -46,6 +46,7 @@ def write(
     arrays: list[Any],
     scalars: Any = (),
     steps: int = 0,
+    by_step: bool = False,
     **keys: Any,
 ) -> dict[str, Any]:
     """Write an operator's Python files and return the key `operator` of `open`; steps: a training."""
@@ -61,7 +62,7 @@ def write(
         "arrays": arrays,
         "types": {"T": arrays[0]["dtype"]},
         "scalars": list(scalars),
-        **({"steps": steps} if steps > 0 else {}),
+        **({"steps": steps, "by_step": by_step} if steps > 0 else {}),
         **({"splits": "rows"} if any(array.get("cut") for array in arrays) else {}),
         **keys,
     }
@@ -196,6 +197,30 @@ RIGHT["training"] = (
     ],
     [scalar("rate", 0.1)],
     5,
+)
+# A model that is built in each sample, of which a step is compared.
+BUILT = """
+    import torch
+    def step(p, x, rate, step):
+        return p - rate * (step + 1) * (p - x) / 24, ((p - x) ** 2).mean()
+    manual_step = step
+    def model(p, *, rows):
+        module = torch.nn.ParameterList([p])
+        module.optimizer = torch.optim.SGD(module.parameters(), lr=p.shape[0] / rows)
+        return module
+    def train(model, x, rate, step):
+        model.optimizer.zero_grad()
+        loss = ((model[0] - x) ** 2).mean()
+        (loss * rate * (step + 1)).backward()
+        model.optimizer.step()
+        return loss
+    """
+RIGHT["built"] = (
+    {"reference": BUILT},
+    [in_place("p", 6, 8), given("x", 6, 8), {**output("loss", 5), "every": 1}],
+    [scalar("rate", 0.1)],
+    5,
+    True,
 )
 RIGHT["layers"] = (
     {"reference": LAYERS},

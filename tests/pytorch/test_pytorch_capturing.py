@@ -90,7 +90,7 @@ def test_options_are_added_to_those_of_the_mode(monkeypatch):
 def test_draws_share_binaries_and_no_choices(tmp_path):
     found = []
     for draw in ("1", "2"):
-        use_compile_cache(str(tmp_path / draw))
+        use_compile_cache(str(tmp_path / draw), is_compiled=False)
         names = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
         found.append([os.environ[name] for name in names])
     shared = str(tmp_path / "triton")
@@ -101,13 +101,14 @@ def test_draws_share_binaries_and_no_choices(tmp_path):
 def test_what_is_only_loaded_starts_no_processes_that_compile(monkeypatch, tmp_path):
     from torch._inductor import config
 
-    (tmp_path / "compiled").mkdir()
     monkeypatch.setattr(config, "compile_threads", 7)
     found = []
-    for folder in ("new", "compiled", "new"):
-        use_compile_cache(str(tmp_path / folder))
+    for is_compiled in (False, True, False):
+        use_compile_cache(str(tmp_path), is_compiled=is_compiled)
         found.append(config.compile_threads)
-    assert found == [7, 1, 7]
+    monkeypatch.setenv("BENCH_COMPILES_ON_ONE_THREAD", "1")
+    use_compile_cache(str(tmp_path), is_compiled=False)
+    assert [*found, config.compile_threads] == [7, 1, 7, 1]
 
 
 def test_candidates_are_timed_by_one_process_at_a_time(monkeypatch, tmp_path):
@@ -170,8 +171,8 @@ def test_what_was_built_with_vector_instructions_is_not_built_again(
     for process in ("1", "2"):
         monkeypatch.setattr(unpatched.VecISA, "check_build", check_build)
         capturing._keep_vector_checks.cache_clear()
-        use_compile_cache(str(tmp_path / f"case{process}"))
-        use_compile_cache(str(tmp_path / "another_case"))
+        use_compile_cache(str(tmp_path / f"case{process}"), is_compiled=False)
+        use_compile_cache(str(tmp_path / "another_case"), is_compiled=False)
         found = [isa.check_build("code") for _ in range(2)]
         assert found == ([False, True] if process == "1" else [True, True])
     flags = isa.build_arch_flags()

@@ -93,6 +93,38 @@ def test_every_run_computes_the_reference(session, tmp_path, name, mode):
         assert captured == (2 if name in IN_PLACE else 3)
 
 
+TRAINS = {"train", "total", "residual", "step"}
+
+
+@every_mode
+def test_phases_of_a_training_whose_steps_are_compared(session, tmp_path, mode, device):
+    opened = open_ok(session, operators.write(tmp_path / "built", *RIGHT["built"]), mode)
+    copies = {"h2d", "d2h", "train_device", "step_device"} if device == "cuda" else set()
+    init = {"init"} if mode == "eager" else set()
+    phases = opened.sample(SEED)
+    assert set(phases) == TRAINS | copies | init
+    for step, train in zip(phases["step"], phases["train"], strict=True):
+        assert step == train / 5
+    assert opened.case.audited == "train"
+    with opened.case.timed() as run:
+        run()
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+def test_gradients_by_hand(session, tmp_path):
+    by_hand = (
+        operators.BUILT.replace("manual_step = step", "")
+        + """
+    def manual_step(p, x, rate, step):
+        return p + 1, p[0, 0]
+    """
+    )
+    operator = operators.write(tmp_path / "built", {"reference": by_hand}, *RIGHT["built"][1:])
+    opened = open_ok(session, operator, "manual_graph")
+    loss = opened.output()["loss"]
+    assert np.allclose(loss, loss[0] + np.arange(5))
+
+
 @pytest.mark.parametrize("device", ["cuda"])
 @pytest.mark.parametrize("mode", ["graph", "compile_graph", "overlap", "compile_overlap", "mapped"])
 def test_many_forward_passes_in_a_graph_give_the_time_of_one(session, tmp_path, mode, monkeypatch):
@@ -668,6 +700,7 @@ def test_cases_without_operators_name_a_workload_that_is_built_in(session, tmp_p
     answer = Opened(session, operator, "fast").answer
     assert answer["reason"] == (
         "variant: expected eager or inference or compile or graph or compile_graph or combo_graph "
+        "or manual_graph "
         "or overlap or compile_overlap or mapped or oracle, found fast"
     )
 
@@ -676,7 +709,17 @@ def test_cases_without_operators_name_a_workload_that_is_built_in(session, tmp_p
     ("device", "modes"),
     [
         ("cpu", None),
-        ("cuda", ["compile", "compile_graph", "combo_graph", "compile_overlap", "mapped"]),
+        (
+            "cuda",
+            [
+                "compile",
+                "compile_graph",
+                "combo_graph",
+                "manual_graph",
+                "compile_overlap",
+                "mapped",
+            ],
+        ),
     ],
 )
 def test_only_on_a_gpu_the_compiler_chooses_by_timing(session, modes):

@@ -41,7 +41,7 @@ BAD_LINES = [
     (
         "{}",
         None,
-        "op: expected one of hello, open, inputs, output, refill, sample, last, verify, audit, ",
+        "op: expected one of hello, open, inputs, output, refill, sample, last, verify, evaluate, ",
     ),
     ('{"op":"dance"}', None, 'op: expected one of .*, found "dance"'),
     ('{"op":["bye"]}', None, r'op: expected one of .*, found \["bye"\]'),

@@ -87,7 +87,7 @@ static void test_head_and_params(void **state) {
     assert_int_equal(d->dtypes.n, 3);
     assert_string_equal(d->dtypes.items[0], "f16");
     assert_true(d->deterministic && d->needs_deterministic);
-    assert_true(d->compares_whole);
+    assert_null(d->compared_by);
     assert_string_equal(d->types[0].math, "f16");
     assert_string_equal(d->types[1].math, "fp32");
     assert_null(d->types[2].math);
@@ -169,19 +169,19 @@ static void test_where_and_cost(void **state) {
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         AUTO(case_free) case_t spec = make_case(CASES[i].dtype, CASES[i].rows, 4);
         bool allowed;
-        double bytes, flops;
+        workload_cost_t cost;
         assert_ok(description_where(d, &spec, &allowed, &err));
         assert_int_equal(allowed, CASES[i].allowed);
-        assert_ok(description_cost(d, &spec, &bytes, &flops, &err));
-        assert_true(bytes == (i % 3 == 0 ? 32.0 : 16.0) * (double)CASES[i].rows);
-        assert_true(flops == 20.0 * (double)CASES[i].rows);
+        assert_ok(description_cost(d, &spec, &cost, &err));
+        assert_true(cost.bytes == (i % 3 == 0 ? 32.0 : 16.0) * (double)CASES[i].rows);
+        assert_true(cost.flops == 20.0 * (double)CASES[i].rows);
     }
     AUTO(case_free) case_t spec = make_case("f32", INT64_C(1) << 53, INT64_C(1) << 53);
     bool allowed;
-    double bytes, flops;
+    workload_cost_t cost;
     assert_fails_with(description_where(d, &spec, &allowed, &err), STATUS_FAILED,
                       "where: \"rows * cols <=");
-    assert_fails_with(description_cost(d, &spec, &bytes, &flops, &err), STATUS_FAILED,
+    assert_fails_with(description_cost(d, &spec, &cost, &err), STATUS_FAILED,
                       "cost.bytes: \"2 * itemsize(T)");
 }
 
@@ -191,18 +191,18 @@ static void test_defaults(void **state) {
     assert_string_equal(d.summary, "");
     assert_string_equal(d.size_param, "n");
     assert_true(d.deterministic && !d.needs_deterministic);
-    assert_false(d.compares_whole);
+    assert_string_equal(d.compared_by, COMPUTATION);
     assert_null(d.where);
     assert_int_equal(d.n_arrays, 1);
     assert_true(d.arrays[0].is_input && d.arrays[0].is_output);
     check_bounds(d.arrays[0].bounds[0], 1e-5, INFINITY);
     case_t spec = {.dtype = (char[]){"f32"}};
     bool allowed = false;
-    double bytes, flops;
+    workload_cost_t cost;
     assert_ok(description_where(&d, &spec, &allowed, &err));
     assert_true(allowed);
-    assert_ok(description_cost(&d, &spec, &bytes, &flops, &err));
-    assert_true(isnan(bytes) && isnan(flops));
+    assert_ok(description_cost(&d, &spec, &cost, &err));
+    assert_true(isnan(cost.bytes) && isnan(cost.flops) && isnan(cost.working_set_bytes));
     /* The copy of a saved run is the same, but for its folder. */
     AUTO(description_free) description_t copy;
     assert_ok(description_parse("run.json", d.json, &copy, &err));
@@ -247,7 +247,7 @@ static void test_type_letters(void **state) {
         static const char *const SIZES[] = {"rows", "inputs", "outputs"};
         for (size_t k = 0; k < COUNT_OF(SIZES); k++)
             case_add_param(&spec, SIZES[k], &(value_t){.kind = VALUE_INT, .integer = 1});
-        double bytes, flops;
+        workload_cost_t cost;
         described_shape_t x, w;
         assert_int_equal(description_dtype(&d, &spec), i);
         assert_int_equal(description_element(&d, i), DTYPES[i].t);
@@ -260,8 +260,8 @@ static void test_type_letters(void **state) {
         assert_string_equal(description_factors(&d, i), DTYPES[i].factors);
         for (size_t y = 3; y < 5; y++)
             check_bounds(d.arrays[y].bounds[i], DTYPES[i].rel_l2, INFINITY);
-        assert_ok(description_cost(&d, &spec, &bytes, &flops, &err));
-        assert_true(bytes == DTYPES[i].bytes);
+        assert_ok(description_cost(&d, &spec, &cost, &err));
+        assert_true(cost.bytes == DTYPES[i].bytes);
     }
 }
 

@@ -382,6 +382,64 @@ static void add_parts(session_t *session) {
     session_add_probe(session, "parts", probe_parts);
 }
 
+/* ---- a training that is compared by its steps -------------------------------------------------------- */
+
+static status_t allocate_training(void *sample, error_t *err) {
+    return gpu_sample_allocate(sample, false, err);
+}
+
+static status_t release_training(void *sample, error_t *err) {
+    return gpu_sample_release(sample, err);
+}
+
+static status_t upload_training(void *sample, error_t *err) {
+    gpu_sample_t *s = sample;
+    if (s->trains.allocate == NULL)
+        gpu_sample_use_fixed(s);
+    return gpu_sample_copy_in(s, err);
+}
+
+static status_t train(void *sample, error_t *err) {
+    gpu_sample_t *s = sample;
+    return s->batch == NULL
+               ? s->launch(s, err)
+               : cuda_check(&s->gpu->api, s->gpu->api.graph_launch(s->batch, s->gpu->stream),
+                            "graph_launch", err);
+}
+
+static status_t copy_out_training(void *sample, error_t *err) {
+    return gpu_sample_copy_out(sample, err);
+}
+
+static status_t probe_training(session_t *session, recorder_t *recorder, error_t *err) {
+    gpu_sample_t *s = session->state;
+    TRY(gpu_sample_host_inputs(s, err));
+    TRY(train_phases_sample(&s->trains, s, recorder, err));
+    if (session->fresh)
+        gpu_sample_keep(s);
+    return session->keep ? gpu_sample_find_changed(session, err) : STATUS_OK;
+}
+
+/* Memory of a graph's kernels is allocated once. */
+static status_t add_training(session_t *session, bool in_graph, error_t *err) {
+    gpu_sample_t *s = session->state;
+    if (in_graph)
+        TRY(make_call(s, &in_graph, err));
+    s->waits = s->is_foreign && !in_graph;
+    const bool allocates = !in_graph && gpu_sample_allocates(s);
+    s->trains = (train_phases_t){.gpu = s->gpu,
+                                 .allocate = allocates ? allocate_training : NULL,
+                                 .release = allocates ? release_training : NULL,
+                                 .upload = upload_training,
+                                 .train = train,
+                                 .copy_out = copy_out_training,
+                                 .steps = (uint32_t)s->steps};
+    train_phases_declare(&s->trains, &session->recorder);
+    session_add_probe(session, "phases", probe_training);
+    add_parts(session);
+    return STATUS_OK;
+}
+
 status_t gpu_sample_add_probes(session_t *session, error_t *err) {
     gpu_sample_t *s = session->state;
     bool allocates = gpu_sample_allocates(s), in = gpu_sample_copies_in(s);
@@ -391,6 +449,8 @@ status_t gpu_sample_add_probes(session_t *session, error_t *err) {
     bool repeats = !gpu_sample_in_place(s); /* else a launch would find what the last one left */
     bool call = whole && !repeats;          /* one that changes its inputs, in a graph */
     s->recapture = recapture;
+    if (s->steps > 0)
+        return add_training(session, whole, err);
     if (whole)
         TRY(make_whole(session, err));
     if (call)
@@ -434,12 +494,17 @@ status_t gpu_sample_repeat(session_t *session, const char *phase, int64_t runs, 
                            error_t *err) {
     gpu_sample_t *s = session->state;
     const bool in_graph = strcmp(phase, "kernel_graph") == 0 && s->batch != NULL;
-    if (!in_graph && strcmp(phase, "host_to_host") != 0)
+    const bool trains = strcmp(phase, "train") == 0 && s->steps > 0;
+    if (!in_graph && !trains && strcmp(phase, "host_to_host") != 0)
         return error_set(err, STATUS_FAILED, "%s cannot be run without the rest of a sample",
                          phase);
     *calls = in_graph ? s->batch_launches : 1;
     TRY(gpu_sample_host_inputs(s, err));
+    if (trains) {
+        gpu_sample_use_fixed(s);
+        TRY(gpu_sample_copy_inputs(s, true, err));
+    }
     for (int64_t i = 0; i < runs; i++)
-        TRY(in_graph ? launch_batch(s, err) : gpu_sample_run(s, err));
+        TRY(trains ? train(s, err) : in_graph ? launch_batch(s, err) : gpu_sample_run(s, err));
     return gpu_sync(s->gpu, err);
 }

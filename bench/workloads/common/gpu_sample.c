@@ -165,6 +165,9 @@ status_t gpu_sample_prepare(session_t *session, error_t *err) {
 status_t gpu_sample_output(session_t *session, error_t *err) {
     gpu_sample_t *s = session->state;
     TRY(gpu_sample_host_inputs(s, err));
+    for (size_t i = 0; i < s->n_arrays && session->continues; i++)
+        if (s->arrays[i].role == ARRAY_IN_PLACE)
+            memcpy(s->arrays[i].from, s->arrays[i].to, s->arrays[i].bytes);
     TRY(gpu_sample_fill(session, err));
     s->fill_outputs = s->alloc != ALLOC_ARENA; /* then not filled yet */
     const status_t status = gpu_sample_run(s, err);

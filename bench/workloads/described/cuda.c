@@ -604,6 +604,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     else
         TRY(described_program_load(session, request->cubin, &workspace_bytes, err));
     sample->graph = s->launches.as_graph;
+    sample->steps = described_is_by_step(s->description) ? s->steps : 0;
     list_roles(s, workspace_bytes);
     /* Before making gigabytes of data. */
     TRY(session_skip(session, check_room(session, spec, workspace_bytes, err)));

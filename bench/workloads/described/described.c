@@ -23,7 +23,7 @@ typedef struct described_entry {
     workload_t workload;
     description_t description;
     param_spec_t params[DESCRIBED_PARAMS + DESCRIBED_ARRAYS]; /* and scalars */
-    technique_spec_t techniques[DESCRIBED_TECHNIQUES];
+    technique_spec_t techniques[DESCRIBED_TECHNIQUES + DESCRIBED_OWN];
     const char *choices[DESCRIBED_TECHNIQUES][MOST_CHOICES + 1];
     const char *dtypes[DESCRIBED_DTYPES + 1];
 } described_entry_t;
@@ -39,6 +39,8 @@ static const char *const MODES_OF_ALL[] = {"eager",         "inference", "compil
                                            "compile_graph", "mapped",    NULL};
 static const char *const MODES_OF_TRAININGS[] = {"eager",         "inference",   "compile", "graph",
                                                  "compile_graph", "combo_graph", NULL};
+static const char *const MODES_BY_HAND[] = {"eager",         "inference",   "compile",      "graph",
+                                            "compile_graph", "combo_graph", "manual_graph", NULL};
 static const char *const POLLING[] = {"mapped", NULL};
 static const char *const JAX_MODES[] = {"jit", "aot", "overlap", NULL};
 static const char *const JAX_MODES_OF_ALL[] = {"jit", "aot", NULL};
@@ -53,6 +55,34 @@ static bool allows(const case_t *spec) {
     return allowed;
 }
 
+bool described_is_by_step(const description_t *description) {
+    return description->compared_by != NULL && strcmp(description->compared_by, PHASE_STEP) == 0;
+}
+
+status_t described_whole(const case_t *spec, size_t *calls, uint64_t *seed, error_t *err) {
+    const description_t *d = described_find(spec->workload);
+    described_values_t values;
+    int64_t whole = 0, of_seed = 1;
+    size_t steps;
+    *calls = 0;
+    if (d == NULL || d->whole == NULL)
+        return STATUS_OK;
+    description_values(d, spec, 0, &values);
+    TRY(description_steps(d, spec, &steps, err));
+    if (expression_value(d->whole, &values.scope, &whole, err) != STATUS_OK)
+        return error_within(err, "training.whole");
+    if (d->seed != NULL && expression_value(d->seed, &values.scope, &of_seed, err) != STATUS_OK)
+        return error_within(err, "training.seed");
+    if (whole < 1 || whole % (int64_t)steps != 0)
+        return error_set(err, STATUS_FAILED,
+                         "training.whole: %" PRId64
+                         ", expected a multiple of the %zu steps of a call",
+                         whole, steps);
+    *calls = (size_t)whole / steps;
+    *seed = (uint64_t)of_seed;
+    return STATUS_OK;
+}
+
 static status_t validate(const case_t *spec, error_t *err) {
     const description_t *d = described_find(spec->workload);
     described_shape_t shapes[DESCRIBED_ARRAYS];
@@ -61,6 +91,7 @@ static status_t validate(const case_t *spec, error_t *err) {
     size_t steps;
     TRY(description_where(d, spec, &allowed, err));
     TRY(description_steps(d, spec, &steps, err));
+    TRY(described_whole(spec, &(size_t){0}, &(uint64_t){0}, err));
     TRY(description_arrays(d, spec, shapes, &n, err));
     for (size_t i = 0; i < d->n_scalars; i++) {
         double value;
@@ -87,12 +118,14 @@ workload_cost_t described_cost(const case_t *spec) {
         sum.bus_in_bytes += d->steps == NULL && crosses_bus(shapes[i].array) ? bytes : 0;
         sum.bus_out_bytes += d->steps == NULL && shapes[i].array->is_output ? bytes : 0;
     }
-    description_cost(d, spec, &sum.bytes, &sum.flops, &ignored);
+    description_cost(d, spec, &sum, &ignored);
     /* What is not given bounds nothing. */
     sum.bytes = isfinite(sum.bytes) ? sum.bytes : 0;
     sum.flops = isfinite(sum.flops) ? sum.flops : 0;
-    sum.working_set_bytes = fmin(sum.bytes, sum.device_bytes);
-    sum.further_passes = d->makes_passes ? (double)description_steps_of(d, spec) - 1 : 0;
+    if (isnan(sum.working_set_bytes))
+        sum.working_set_bytes = fmin(sum.bytes, sum.device_bytes);
+    sum.further_passes =
+        d->bounded_by == BOUNDED_BY_PASSES ? (double)description_steps_of(d, spec) - 1 : 0;
     return sum;
 }
 
@@ -106,6 +139,10 @@ double described_host_bytes(const described_shape_t shapes[], size_t n) {
 static const char *arithmetic(const case_t *spec) {
     const description_t *d = described_find(spec->workload);
     return d->types[description_dtype(d, spec)].math;
+}
+
+static size_t steps_of(const case_t *spec) {
+    return description_steps_of(described_find(spec->workload), spec);
 }
 
 static const char *factors(const case_t *spec) {
@@ -204,6 +241,11 @@ static void constants(const case_t *spec, text_list_t *defines) {
     text_list_add_format(defines, "WORKLOAD_FP8=%d",
                          narrow && (uses(d, dtype, ELEMENT_E4M3) || uses(d, dtype, ELEMENT_E5M2)));
     signature_add(d, spec, defines);
+    for (size_t i = 0; i < d->n_own; i++)
+        for (size_t k = 0; d->own[i].choices[k] != NULL; k++) {
+            AUTO_FREE char *name = mem_format("%s_%s", d->own[i].name, d->own[i].choices[k]);
+            add_upper(defines, name, description_choice(d, spec, i) == k);
+        }
     for (size_t i = 0; i < d->params.n; i++)
         if (d->lists[i].n > 0)
             add_list(defines, d->params.items[i], case_param(spec, d->params.items[i]));
@@ -300,6 +342,8 @@ status_t described_request(const description_t *d, const case_t *spec, json_t **
     if (d->steps != NULL)
         json_object_set_new(*request, "steps",
                             json_integer((json_int_t)description_steps_of(d, spec)));
+    if (described_is_by_step(d))
+        json_object_set_new(*request, "by_step", json_true());
     if (d->splits)
         json_object_set_new(*request, "splits", json_string(d->size_param));
     return STATUS_OK;
@@ -388,6 +432,9 @@ static void make_workload(described_entry_t *entry) {
                            .always_in_id = d->lists[i].n == 0 && !d->omits_default[i]};
     for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++)
         order_choices(entry, i);
+    for (size_t i = 0; i < d->n_own; i++)
+        entry->techniques[DESCRIBED_TECHNIQUES + i] =
+            (technique_spec_t){d->own[i].name, "of its rungs", d->own[i].choices};
     for (size_t i = 0; i < d->dtypes.n; i++)
         entry->dtypes[i] = d->dtypes.items[i];
     entry->workload = (workload_t){
@@ -403,16 +450,18 @@ static void make_workload(described_entry_t *entry) {
         .size_after = d->size_after,
         .reference_size = d->reference_size,
         .study = d->study,
-        .compared_by = d->compares_whole ? NULL : COMPUTATION,
+        .compared_by = d->compared_by,
+        .sample_steps = steps_of,
         .has_loss = has_loss(d),
-        .bounded_by = d->makes_passes ? BOUNDED_BY_PASSES : BOUNDED_BY_NOTHING,
+        .bounded_by = d->bounded_by,
         .host_to_host = "from inputs in host memory to outputs in host memory",
         .techniques = entry->techniques,
-        .n_techniques = DESCRIBED_TECHNIQUES,
+        .n_techniques = DESCRIBED_TECHNIQUES + d->n_own,
         .dtypes = entry->dtypes,
-        .pytorch_variants = d->splits          ? MODES
-                            : d->steps != NULL ? MODES_OF_TRAININGS
-                                               : MODES_OF_ALL,
+        .pytorch_variants = d->splits            ? MODES
+                            : d->has_manual_step ? MODES_BY_HAND
+                            : d->steps != NULL   ? MODES_OF_TRAININGS
+                                                 : MODES_OF_ALL,
         .pytorch_polling = POLLING,
         .jax_variants = !d->has_jax        ? NULL
                         : d->splits        ? JAX_MODES

@@ -24,6 +24,10 @@ const workload_t *described_find_workload(const char *name);
 /* Number `index`; NULL beyond the last. */
 const workload_t *described_workload(size_t index);
 
+/* Of how many calls the whole training is, 0: of none but samples; and its seed. STATUS_FAILED as description_arrays(). */
+status_t described_whole(const case_t *spec, size_t *calls, uint64_t *seed, error_t *err);
+/* Is it a training whose verdicts compare a step? Its phases are then those of train_phases_t. */
+bool described_is_by_step(const description_t *description);
 /* What a case moves, computes and allocates, without a workspace; as workload_t.cost. */
 workload_cost_t described_cost(const case_t *spec);
 /* Of these arrays' inputs and outputs: one in place is both. */

@@ -131,8 +131,12 @@ static status_t compute_fill(const description_t *description, const described_a
 status_t description_bounds_of(const description_t *description, size_t array, const case_t *spec,
                                bounds_t *bounds, error_t *err) {
     const described_array_t *of = &description->arrays[array];
+    const size_t n = description->params.n;
     described_values_t values;
     description_values(description, spec, 0, &values);
+    for (size_t i = 0; i < description->n_own; i++)
+        values.params[n + i] = (int64_t)description_choice(description, spec, i);
+    values.scope.n = n + description->n_own;
     *bounds = of->bounds[values.dtype];
     if (number_of(of->rel_l2[values.dtype], &values, true, &bounds->rel_l2, err) != STATUS_OK)
         return error_within(err, "%s: rel_l2", of->name);
@@ -285,6 +289,15 @@ status_t description_arrays(const description_t *description, const case_t *spec
     return STATUS_OK;
 }
 
+size_t description_choice(const description_t *description, const case_t *spec, size_t technique) {
+    const char *const *choices = description->own[technique].choices;
+    const char *chosen = case_technique(spec, description->own[technique].name);
+    size_t i = 0;
+    while (chosen != NULL && choices[i] != NULL && strcmp(choices[i], chosen) != 0)
+        i++;
+    return choices[i] != NULL ? i : 0;
+}
+
 static bool has_choice(const case_t *spec, const char *technique, const char *choice) {
     const char *chosen = case_technique(spec, technique);
     return chosen != NULL && strcmp(chosen, choice) == 0;
@@ -336,24 +349,26 @@ status_t description_where(const description_t *description, const case_t *spec,
     return STATUS_OK;
 }
 
-status_t description_cost(const description_t *description, const case_t *spec, double *bytes,
-                          double *flops, error_t *err) {
-    const described_cost_t *cost = &description->cost;
-    described_values_t values;
+static status_t amount_or_nan(const expression_t *expression, const char *key,
+                              const described_values_t *values, double *amount_of, error_t *err) {
     int64_t value;
-    description_values(description, spec, 0, &values);
-    *bytes = *flops = NAN;
-    if (cost->bytes != NULL) {
-        if (amount(cost->bytes, &values, 0, &value, err) != STATUS_OK)
-            return error_within(err, "cost.bytes");
-        *bytes = (double)value;
-    }
-    if (cost->flops != NULL) {
-        if (amount(cost->flops, &values, 0, &value, err) != STATUS_OK)
-            return error_within(err, "cost.flops");
-        *flops = (double)value;
-    }
+    *amount_of = NAN;
+    if (expression == NULL)
+        return STATUS_OK;
+    if (amount(expression, values, 0, &value, err) != STATUS_OK)
+        return error_within(err, "cost.%s", key);
+    *amount_of = (double)value;
     return STATUS_OK;
+}
+
+status_t description_cost(const description_t *description, const case_t *spec,
+                          workload_cost_t *cost, error_t *err) {
+    const described_cost_t *of = &description->cost;
+    described_values_t values;
+    description_values(description, spec, 0, &values);
+    TRY(amount_or_nan(of->bytes, "bytes", &values, &cost->bytes, err));
+    TRY(amount_or_nan(of->flops, "flops", &values, &cost->flops, err));
+    return amount_or_nan(of->working_set, "working_set", &values, &cost->working_set_bytes, err);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------- */
@@ -371,8 +386,8 @@ static status_t evaluate(const description_t *description, const case_t *spec, b
         double value;
         TRY(description_scalar(description, i, spec, &value, err));
     }
-    double bytes, flops;
-    return *allowed ? description_cost(description, spec, &bytes, &flops, err) : STATUS_OK;
+    workload_cost_t cost;
+    return *allowed ? description_cost(description, spec, &cost, err) : STATUS_OK;
 }
 
 /* Every expression has a value at the default params, which `where` allows at least with the default dtype. */
@@ -631,6 +646,8 @@ status_t description_load(const char *folder, description_t *description, error_
         description->files = files;
         description->folder = realpath(folder, NULL);
         description->has_jax = reference_defines(folder, description_jax_function(description));
+        description->has_manual_step = reference_defines(folder, "manual_step");
+        description->has_evaluate = reference_defines(folder, "evaluate");
         status = find_c_reference(folder, description, err);
         if (status != STATUS_OK)
             description_free(description);
@@ -662,8 +679,11 @@ void description_free(description_t *description) {
     }
     expression_free(description->where);
     expression_free(description->steps);
+    expression_free(description->whole);
+    expression_free(description->seed);
     expression_free(description->cost.bytes);
     expression_free(description->cost.flops);
+    expression_free(description->cost.working_set);
     free_files(&description->files);
     text_list_free(&description->params);
     text_list_free(&description->dtypes);

@@ -19,6 +19,8 @@ enum {
     DESCRIBED_PARAMS = 16,
     DESCRIBED_DTYPES = 16,
     DESCRIBED_TECHNIQUES = 5,
+    DESCRIBED_OWN = 4,                  /* … and techniques of its own rungs, … */
+    DESCRIBED_CHOICES = 4,              /* each with so many choices */
     DESCRIBED_ITEMS = 16,               /* of a param that is a list */
     DESCRIBED_WORD = 64,                /* bytes of a name in kernels */
     DESCRIBED_NAME = DESCRIBED_WORD + 8 /* of an array, with its number in a list */
@@ -73,6 +75,8 @@ typedef struct described_scalar {
 /* What moves and what is computed at least. */
 typedef struct described_cost {
     expression_t *bytes, *flops; /* NULL: not given */
+    expression_t
+        *working_set; /* what may stay in a cache; NULL: the bytes, as far as there are arrays */
 } described_cost_t;
 
 /* The files of a described workload's folder that count, each with the hash of its content. */
@@ -92,13 +96,19 @@ typedef struct description {
     text_list_t params;
     int64_t defaults[DESCRIBED_PARAMS], least[DESCRIBED_PARAMS], most[DESCRIBED_PARAMS];
     /* Defaults of params that are lists, whose items have the range above; no list: n is 0. */
-    scope_list_t lists[DESCRIBED_PARAMS + 1]; /* and sm_count */
+    scope_list_t lists[DESCRIBED_PARAMS +
+                       DESCRIBED_OWN]; /* and what has their place in described_values_t */
     size_t least_items[DESCRIBED_PARAMS], most_items[DESCRIBED_PARAMS];
     bool constant[DESCRIBED_PARAMS];      /* compiled in; lists always are */
     bool omits_default[DESCRIBED_PARAMS]; /* ids do, too */
     bool offered[DESCRIBED_PARAMS]; /* an argument, and a constant for a rung that mentions it */
     /* Defaults of described_techniques(), in their order. */
     const char *techniques[DESCRIBED_TECHNIQUES];
+    /* Techniques that only its rungs know, by macros; in expressions of tolerances the number of the choice. */
+    struct {
+        const char *name, *choices[DESCRIBED_CHOICES + 1]; /* the first is the default */
+    } own[DESCRIBED_OWN];
+    size_t n_own;
     text_list_t dtypes; /* names; the first is the default */
     described_dtype_t
         types[DESCRIBED_DTYPES]; /* of each; all have the same letters, T among them */
@@ -114,13 +124,17 @@ typedef struct description {
     char *size_param;         /* x axis of charts; default: the last param */
     const char *size_name;    /* in texts: "batch size"; default: the param */
     char *size_label;         /* of the axis: "batch, samples"; default: the param */
-    char *size_after;       /* after a size, " points", if the unit begins with the param's name */
-    int64_t reference_size; /* which findings show first; 0: none */
-    struct study *study;    /* that it reproduces (results/study_csv.h), or NULL */
-    bool compares_whole;    /* verdicts compare host_to_host, not the computation */
-    bool splits;            /* kernels may be launched for a part of the size */
-    expression_t *steps;    /* of a call, which is a training; NULL: it is none */
-    bool makes_passes;      /* each step needs all that stays on the device, and the step before */
+    char *size_after;        /* after a size, " points", if the unit begins with the param's name */
+    int64_t reference_size;  /* which findings show first; 0: none */
+    struct study *study;     /* that it reproduces (results/study_csv.h), or NULL */
+    const char *compared_by; /* as workload_t has it: COMPUTATION, NULL or PHASE_STEP */
+    bool splits;             /* kernels may be launched for a part of the size */
+    expression_t *steps;     /* of a call, which is a training; NULL: it is none */
+    bounded_by_t bounded_by; /* of a training */
+    expression_t *whole;     /* steps of all of it, of which a call is a part; NULL: it is a call */
+    expression_t *seed;      /* whose inputs it has; NULL: 1 */
+    bool has_manual_step;    /* its reference.py has gradients by hand beside those of PyTorch */
+    bool has_evaluate;       /* its reference.py says what a whole training has learned */
 } description_t;
 
 /* The description in a folder, "…/workload.json"; or "…/operator.json", its former name, if there is only that. The
@@ -148,6 +162,8 @@ status_t description_techniques(const description_t *description, const case_t *
 /* The default bounds of an output of this type. */
 bounds_t description_bounds(element_t element);
 
+/* The number of a case's choice of a technique of its own. */
+size_t description_choice(const description_t *description, const case_t *spec, size_t technique);
 /* The number of a case's dtype. */
 size_t description_dtype(const description_t *description, const case_t *spec);
 /* The element type of T in cases of a dtype. */
@@ -190,9 +206,10 @@ typedef union described_value {
 
 /* Values of a case's params in the order of description->params; sm_count 0: unknown here. */
 typedef struct described_values {
-    int64_t params[DESCRIBED_PARAMS + 1]; /* and sm_count */
-    scope_list_t lists[DESCRIBED_PARAMS + 1];
-    const char *names[DESCRIBED_PARAMS + 1];
+    int64_t params[DESCRIBED_PARAMS +
+                   DESCRIBED_OWN]; /* and sm_count or, of tolerances, techniques of its own */
+    scope_list_t lists[DESCRIBED_PARAMS + DESCRIBED_OWN];
+    const char *names[DESCRIBED_PARAMS + DESCRIBED_OWN];
     size_t dtype; /* its number */
     scope_t
         scope; /* points into this struct, which must not be copied, the description and the case */
@@ -220,13 +237,14 @@ described_value_t description_scalar_value(const description_t *description, siz
 /* Of a call: 1 without "training". STATUS_FAILED as above. */
 status_t description_steps(const description_t *description, const case_t *spec, size_t *steps,
                            error_t *err);
-/* The same of a case that has passed workload_check(). */
+/* description_steps() of a case that has passed workload_check(). */
 size_t description_steps_of(const description_t *description, const case_t *spec);
 /* Is the case one that `where` allows? STATUS_FAILED if that cannot be computed. */
 status_t description_where(const description_t *description, const case_t *spec, bool *allowed,
                            error_t *err);
-/* NaN for what is not given. STATUS_FAILED for an overflow, a division by zero or a negative result. */
-status_t description_cost(const description_t *description, const case_t *spec, double *bytes,
-                          double *flops, error_t *err);
+/* Bytes, operations and the working set; NaN for what is not given. STATUS_FAILED for an overflow, a division by zero or
+ * a negative result. */
+status_t description_cost(const description_t *description, const case_t *spec,
+                          workload_cost_t *cost, error_t *err);
 
 #endif

@@ -59,6 +59,9 @@ static const char *taken_by(const description_t *description, const char *name) 
     for (size_t i = 0; i < description->n_scalars; i++)
         if (strcmp(description->scalars[i].name, name) == 0)
             return "a scalar";
+    for (size_t i = 0; i < description->n_own; i++)
+        if (strcmp(description->own[i].name, name) == 0)
+            return "a technique";
     return NULL;
 }
 

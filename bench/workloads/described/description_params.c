@@ -358,25 +358,63 @@ const technique_spec_t *described_techniques(void) {
     return TECHNIQUES;
 }
 
+/* One of its own: [first, …], the first its default. */
+static status_t read_own(const node_t *node, const char *name, description_t *description,
+                         error_t *err) {
+    const size_t n = node_length(node);
+    if (description->n_own == DESCRIBED_OWN || n < 2 || n > DESCRIBED_CHOICES) {
+        char what[80];
+        snprintf(what, sizeof what, "2…%d choices, of at most %d techniques", DESCRIBED_CHOICES,
+                 DESCRIBED_OWN);
+        return node_expected(node, err, what);
+    }
+    TRY(check_param_name(node, name, description, err));
+    description->own[description->n_own].name = name;
+    for (size_t i = 0; i < n; i++) {
+        const node_t item = node_item(node, i);
+        const char *text;
+        TRY(node_text(&item, &text, err));
+        if (!text_is_identifier(text, DESCRIBED_WORD))
+            return node_expected(&item, err, "a letter, then letters, digits and \"_\"");
+        description->own[description->n_own].choices[i] = text;
+    }
+    description->n_own++;
+    return STATUS_OK;
+}
+
+static status_t read_default(const node_t *choice, size_t technique, description_t *description,
+                             error_t *err) {
+    vocabulary_t choices = {"choice", "", TECHNIQUES[technique].choices, 0};
+    size_t index;
+    while (choices.names[choices.n] != NULL)
+        choices.n++;
+    TRY(node_choice(choice, &choices, &index, err));
+    description->techniques[technique] = choices.names[index];
+    return STATUS_OK;
+}
+
+/* Names and choices of its own stay those of its JSON. */
 status_t read_techniques(const node_t *top, description_t *description, error_t *err) {
     const node_t techniques = node_member(top, "techniques");
-    const char *names[DESCRIBED_TECHNIQUES];
+    const char *names[DESCRIBED_TECHNIQUES + DESCRIBED_OWN], *name;
+    size_t n = DESCRIBED_TECHNIQUES;
+    json_t *value;
     memcpy(description->techniques, DEFAULTS, sizeof DEFAULTS);
-    if (!node_exists(&techniques))
-        return STATUS_OK;
     for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++)
         names[i] = TECHNIQUES[i].name;
-    TRY(node_object(&techniques, names, DESCRIBED_TECHNIQUES, 0, err));
+    json_object_foreach((json_t *)techniques.json, name, value) {
+        const node_t own = node_member(&techniques, name);
+        if (json_is_array(value) && !text_is_one_of(name, names, DESCRIBED_TECHNIQUES)) {
+            TRY(read_own(&own, name, description, err));
+            names[n++] = name;
+        }
+    }
+    if (node_exists(&techniques))
+        TRY(node_object(&techniques, names, n, 0, err));
     for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++) {
         const node_t choice = node_member(&techniques, names[i]);
-        vocabulary_t choices = {"choice", "", TECHNIQUES[i].choices, 0};
-        size_t index;
-        while (choices.names[choices.n] != NULL)
-            choices.n++;
-        if (!node_exists(&choice))
-            continue;
-        TRY(node_choice(&choice, &choices, &index, err));
-        description->techniques[i] = choices.names[index];
+        if (node_exists(&choice))
+            TRY(read_default(&choice, i, description, err));
     }
     return STATUS_OK;
 }

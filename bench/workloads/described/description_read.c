@@ -42,6 +42,23 @@ static status_t read_expression_of(const node_t *node, const description_t *desc
     return status == STATUS_OK ? STATUS_OK : node_error(node, err, "%s", wrong.text);
 }
 
+/* Of a tolerance, over params and techniques of the description's own. */
+static status_t read_bound(const node_t *node, const description_t *description,
+                           expression_t **expression, error_t *err) {
+    const char *names[DESCRIBED_PARAMS + DESCRIBED_OWN];
+    const size_t n = description->params.n;
+    const scope_t scope = {.names = names,
+                           .n = n + description->n_own,
+                           .itemsizes = description->types[0].itemsizes,
+                           .lists = description->lists};
+    error_t wrong = ERROR_INIT;
+    for (size_t i = 0; i < scope.n; i++)
+        names[i] = i < n ? description->params.items[i] : description->own[i - n].name;
+    return expression_parse(json_string_value(node->json), &scope, expression, &wrong) == STATUS_OK
+               ? STATUS_OK
+               : node_error(node, err, "%s", wrong.text);
+}
+
 static status_t read_expression(const node_t *node, const description_t *description, int64_t least,
                                 expression_t **expression, error_t *err) {
     return read_expression_of(node, description, NULL, least, expression, err);
@@ -303,7 +320,7 @@ static status_t read_bounds(const node_t *node, const description_t *description
     if (bounds->of_change)
         rel_l2 = change;
     if (json_is_string(rel_l2.json))
-        TRY(read_expression(&rel_l2, description, 0, of_rel_l2, err));
+        TRY(read_bound(&rel_l2, description, of_rel_l2, err));
     else if (node_exists(&rel_l2))
         TRY(node_number(&rel_l2, 0, 1, &bounds->rel_l2, err));
     if (node_exists(&max_abs))
@@ -485,23 +502,32 @@ enum { DESCRIPTION_SCHEMA = 1, LONGEST_SUMMARY = 200 };
 /* ---- training --------------------------------------------------------------------------------- */
 
 static status_t read_training(const node_t *top, description_t *description, error_t *err) {
-    static const char *const KEYS[] = {"steps", "bounded_by"};
-    static const char *const BOUNDS[] = {"passes"};
-    const vocabulary_t bounds = {"bound", "", BOUNDS, 1};
+    static const char *const KEYS[] = {"steps", "bounded_by", "whole", "seed"};
+    static const char *const BOUNDS[] = {"passes", "steps"};
+    static const bounded_by_t KINDS[] = {BOUNDED_BY_PASSES, BOUNDED_BY_STEPS};
+    const vocabulary_t bounds = {"bound", "", BOUNDS, 2};
     const node_t training = node_member(top, "training"), params = node_member(top, "params");
     if (!node_exists(&training))
         return STATUS_OK;
-    TRY(node_object(&training, KEYS, 2, 1, err));
+    TRY(node_object(&training, KEYS, 4, 1, err));
+    const node_t whole = node_member(&training, "whole"), seed = node_member(&training, "seed");
     const node_t bounded_by = node_member(&training, "bounded_by"),
                  steps = node_member(&training, "steps"),
                  taken = node_member(&params, DESCRIBED_STEP);
     if (node_exists(&taken))
         return node_error(&taken, err, "found the name \"%s\", which a training has for its steps",
                           DESCRIBED_STEP);
-    description->makes_passes = node_exists(&bounded_by);
     size_t index;
-    if (node_exists(&bounded_by))
+    if (node_exists(&bounded_by)) {
         TRY(node_choice(&bounded_by, &bounds, &index, err));
+        description->bounded_by = KINDS[index];
+    }
+    if (node_exists(&seed) && !node_exists(&whole))
+        return node_error(&seed, err, "only with \"whole\", whose inputs are those of the seed");
+    if (node_exists(&whole))
+        TRY(read_expression(&whole, description, 1, &description->whole, err));
+    if (node_exists(&seed))
+        TRY(read_expression(&seed, description, 1, &description->seed, err));
     return read_expression(&steps, description, 1, &description->steps, err);
 }
 
@@ -571,15 +597,18 @@ static status_t read_scalars(const node_t *top, description_t *description, erro
 /* ---- cost ------------------------------------------------------------------------------------ */
 
 static status_t read_cost(const node_t *top, description_t *description, error_t *err) {
-    static const char *const KEYS[] = {"bytes", "flops", "math"};
+    static const char *const KEYS[] = {"bytes", "flops", "working_set", "math"};
     const node_t dtypes = node_member(top, "dtypes"), cost = node_member(top, "cost");
     if (!node_exists(&cost))
         return STATUS_OK;
-    TRY(node_object(&cost, KEYS, json_is_object(dtypes.json) ? 2 : 3, 0, err));
-    node_t bytes = node_member(&cost, "bytes"), flops = node_member(&cost, "flops");
+    TRY(node_object(&cost, KEYS, json_is_object(dtypes.json) ? 3 : 4, 0, err));
+    node_t working_set = node_member(&cost, "working_set"), bytes = node_member(&cost, "bytes"),
+           flops = node_member(&cost, "flops");
     node_t math = node_member(&cost, "math");
     if (node_exists(&bytes))
         TRY(read_expression(&bytes, description, 0, &description->cost.bytes, err));
+    if (node_exists(&working_set))
+        TRY(read_expression(&working_set, description, 1, &description->cost.working_set, err));
     if (node_exists(&flops))
         TRY(read_expression(&flops, description, 0, &description->cost.flops, err));
     else if (node_exists(&math))
@@ -619,14 +648,17 @@ static status_t read_head(const node_t *top, description_t *description, error_t
 }
 
 static status_t read_compare(const node_t *top, description_t *description, error_t *err) {
-    static const char *const PHASES[] = {COMPUTATION, "host_to_host"};
-    const vocabulary_t phases = {"time", "", PHASES, 2};
+    static const char *const PHASES[] = {COMPUTATION, "host_to_host", PHASE_STEP};
+    static const char *const COMPARED[] = {COMPUTATION, NULL, PHASE_STEP};
+    const vocabulary_t phases = {"time", "", PHASES, 3};
     node_t compare = node_member(top, "compare");
     size_t index = 0;
     if (node_exists(&compare))
         TRY(node_choice(&compare, &phases, &index, err));
-    description->compares_whole = index == 1;
-    return STATUS_OK;
+    description->compared_by = COMPARED[index];
+    return index == 2 && description->steps == NULL
+               ? node_error(&compare, err, "only with \"training\"")
+               : STATUS_OK;
 }
 
 status_t read_description(const node_t *top, description_t *description, error_t *err) {
@@ -642,10 +674,10 @@ status_t read_description(const node_t *top, description_t *description, error_t
     node_t where = node_member(top, "where");
     TRY(dtypes_read(top, description, err));
     TRY(read_study(top, description, err));
+    TRY(read_techniques(top, description, err));
     TRY(read_arrays(top, description, err));
     TRY(read_flag(top, "splits", &description->splits, err));
     TRY(read_scalars(top, description, err));
-    TRY(read_techniques(top, description, err));
     if (node_exists(&where))
         TRY(read_expression(&where, description, 0, &description->where, err));
     TRY(read_cost(top, description, err));

@@ -33,6 +33,7 @@ typedef struct described_c {
     const description_t *description;
     const described_data_t *data;
     bool is_reference;
+    size_t steps; /* of a training that is compared by a step; else 0 */
     host_array_t arrays[DESCRIBED_ARRAYS];
     host_code_t code;
     signature_constants_t constants;
@@ -42,7 +43,14 @@ typedef struct described_c {
     uint64_t seed; /* of the inputs */
 } described_c_t;
 
-enum { PHASE_FORWARD, PHASE_TOTAL, PHASE_RESIDUAL, PHASE_HOST_TO_HOST };
+/* The first is called "train" where a step is compared, and the last `step`. */
+enum {
+    PHASE_FORWARD,
+    PHASE_TOTAL,
+    PHASE_RESIDUAL,
+    PHASE_HOST_TO_HOST,
+    PHASE_OF_STEP = PHASE_HOST_TO_HOST
+};
 
 /* ==== arrays ================================================================================== */
 
@@ -123,10 +131,10 @@ static void fill_outputs(described_c_t *s) {
                         described_random_kind(element_of(s, i)));
 }
 
-/* What a run computes from anew: arrays in place, or all inputs. */
+/* Those that a run changes, or the others. */
 static void copy_inputs(described_c_t *s, bool in_place) {
     for (size_t i = 0; i < s->data->n_arrays; i++)
-        if (is_input(s, i) && (!in_place || is_output(s, i)))
+        if (is_input(s, i) && in_place == is_output(s, i))
             memcpy(s->arrays[i].at, s->arrays[i].given, s->arrays[i].bytes);
 }
 
@@ -181,6 +189,8 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
                          after_ns);
     recorder_add_between(recorder, PHASE_TOTAL, (double)(end_ns - start_ns), start_ns, end_ns);
     recorder_add(recorder, PHASE_RESIDUAL, (double)((end_ns - start_ns) - (after_ns - before_ns)));
+    if (s->steps > 0)
+        recorder_add(recorder, PHASE_OF_STEP, (double)(after_ns - before_ns) / (double)s->steps);
     return STATUS_OK;
 }
 
@@ -207,7 +217,8 @@ static status_t repeat(session_t *session, const char *phase, int64_t runs, doub
                        error_t *err) {
     described_c_t *s = session->state;
     const bool whole = strcmp(phase, "host_to_host") == 0;
-    if (!whole && (strcmp(phase, "forward") != 0 || has_arrays_in_place(s)))
+    const bool trains = strcmp(phase, "train") == 0 && s->steps > 0;
+    if (!whole && !trains && (strcmp(phase, "forward") != 0 || has_arrays_in_place(s)))
         return error_set(err, STATUS_FAILED, "%s cannot be run without the rest of a sample",
                          phase);
     for (int64_t i = 0; i < runs; i++) {
@@ -243,6 +254,8 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     const case_t *spec = request->spec;
     s->description = described_find(spec->workload);
     s->is_reference = signature_is_wide(spec);
+    if (described_is_by_step(s->description))
+        s->steps = description_steps_of(s->description, spec);
     TRY(load(session, request->object, err));
     TRY(session_skip(session, check_room(s->description, spec, err)));
     s->data = described_data_take(s->description, spec, request->seed, request->inputs);
@@ -251,9 +264,13 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     take_inputs(s);
     signature_constants(s->description, spec, &s->constants, &s->arguments[s->n_arguments]);
     copy_inputs(s, false);
-    session_add_phases(session, CLOCK_HOST, NAMES("forward", "total", "residual", "host_to_host"));
+    copy_inputs(s, true);
+    session_add_phases(session, CLOCK_HOST,
+                       s->steps > 0 ? NAMES("train", "total", "residual", PHASE_STEP)
+                                    : NAMES("forward", "total", "residual", "host_to_host"));
     session_add_probe(session, "phases", probe_phases);
-    session_add_probe(session, "host_to_host", probe_host_to_host);
+    if (s->steps == 0)
+        session_add_probe(session, "host_to_host", probe_host_to_host);
     const int64_t start_ns = clock_ns();
     call(s);
     session_add_once(session, "first_run", (double)(clock_ns() - start_ns));
@@ -354,7 +371,8 @@ static status_t write_scales(const described_c_t *s, const char *folder, error_t
 static status_t output(session_t *session, const char *folder, text_list_t *names, error_t *err) {
     described_c_t *s = session->state;
     fill_outputs(s);
-    copy_inputs(s, true);
+    if (!session->continues)
+        copy_inputs(s, true);
     call(s);
     session->changed = changed_input(s);
     if (s->is_reference && session->changed != NULL)
