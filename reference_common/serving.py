@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import bytecode
 import forked
-import host_memory
 import needs
 import protocol
 from protocol import Answer, DeviceLost, ProtocolError
@@ -81,7 +80,6 @@ class Worker:
         if lacks := engine.packages_lack():
             raise needs.Unavailable(lacks)
         engine.set_environment(self._device_kind)
-        host_memory.keep_freed()
         bytecode.keep(engine.module)
         start_ns = now_ns()
         needs.expect_module(engine.module)
@@ -89,6 +87,9 @@ class Worker:
         needs.expect_module("numpy")
         if lacks := engine.version_lacks(importlib.import_module(engine.module).__version__):
             raise needs.Unavailable(lacks)
+        import host_memory  # needs NumPy
+
+        host_memory.keep_freed()
         session = engine.make_session(self._device_kind)
         about = session.describe()
         once_ns = {"import": forked.import_ns.get(engine.module, import_ns)}
