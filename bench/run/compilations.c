@@ -207,7 +207,7 @@ void trial_compile(trial_t *trial) {
     run_t *run = trial->run;
     lanes_t lanes = {.n = lanes_of(run)};
     AUTO_FREE char *no_time = run_no_time_left(run);
-    if (!compiles_groups(run) || no_time != NULL)
+    if (!compiles_groups(run) || run->settings.pass > 1 || no_time != NULL)
         return;
     lanes.jobs = mem_zeroed(trial->n + 1, sizeof *lanes.jobs);
     AUTO_FREE contender_t **of = mem_zeroed(trial->n + 1, sizeof(contender_t *));
