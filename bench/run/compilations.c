@@ -190,7 +190,7 @@ static bool compiles_groups(const run_t *run) {
 }
 
 void run_let_tune_in_turns(const run_t *run) {
-    if (compiles_groups(run))
+    if (compiles_groups(run) && run->workers.scratch != NULL) /* there is a worker in Python */
         set_turns(run);
 }
 
