@@ -163,7 +163,7 @@ class EngineSession(ABC):
         """Write what the function `inputs` of an operator's reference makes."""
         raise CaseError(f"inputs: {self.engine} makes none")
 
-    def turn(self) -> AbstractContextManager[None]:
+    def turn(self, _request: protocol.OpenRequest) -> AbstractContextManager[None]:
         """Return what surrounds the opening of a case: the time in which it may choose by timing.
 
         Only an engine that takes turns in something shorter need not wait for all of it.
@@ -265,7 +265,7 @@ class EngineSession(ABC):
         workload = self._workload_for(request)
         mark = self.marks() if request.profile else no_mark
         self._device.watch_memory()
-        with mark(f"{spec.id} open"), self.turn():
+        with mark(f"{spec.id} open"), self.turn(request):
             inputs = self._inputs_for(workload, request)
             self.prepare(request)
             case = workload.open(spec, inputs, self._device, mark)

@@ -87,6 +87,9 @@ class Worker:
         needs.expect_module("numpy")
         if lacks := engine.version_lacks(importlib.import_module(engine.module).__version__):
             raise needs.Unavailable(lacks)
+        import host_memory  # needs NumPy
+
+        host_memory.keep_freed()
         session = engine.make_session(self._device_kind)
         about = session.describe()
         once_ns = {"import": forked.import_ns.get(engine.module, import_ns)}

@@ -101,10 +101,11 @@ class CompilingSession(TorchSession):
                 is_compiled = compile_choices.are_made(request.compile_cache, request.case.id)
                 use_compile_cache(request.compile_cache, is_compiled=is_compiled)
 
-    def turn(self) -> AbstractContextManager[None]:
-        if turns.are_taken() and tunes_in_turns():
+    def turn(self, request: protocol.OpenRequest) -> AbstractContextManager[None]:
+        # Only what compiles waits for the compiler's import, of seconds.
+        if turns.are_taken() and self.uses_compiler(request.case.variant) and tunes_in_turns():
             return nullcontext()
-        return super().turn()
+        return super().turn(request)
 
     def built(self, request: protocol.OpenRequest) -> None:
         if request.compile_cache and self.uses_compiler(request.case.variant):

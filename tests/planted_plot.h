@@ -184,7 +184,7 @@ static inline const char *drawn(world_t *world, drawing_t *draw) {
 }
 
 static inline void not_drawn(const world_t *world, drawing_t *draw, const char *expected) {
-    chart_t chart = {0};
+    AUTO(chart_free) chart_t chart = {0};
     AUTO_FREE char *why = draw(world->data, &chart);
     assert_non_null(why);
     assert_string_equal(why, expected);

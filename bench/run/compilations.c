@@ -190,7 +190,7 @@ static bool compiles_groups(const run_t *run) {
 }
 
 void run_let_tune_in_turns(const run_t *run) {
-    if (compiles_groups(run))
+    if (compiles_groups(run) && run->workers.scratch != NULL) /* there is a worker in Python */
         set_turns(run);
 }
 
@@ -207,19 +207,21 @@ void trial_compile(trial_t *trial) {
     run_t *run = trial->run;
     lanes_t lanes = {.n = lanes_of(run)};
     AUTO_FREE char *no_time = run_no_time_left(run);
-    if (!compiles_groups(run) || no_time != NULL)
+    if (!compiles_groups(run) || run->settings.pass > 1 || no_time != NULL)
         return;
     lanes.jobs = mem_zeroed(trial->n + 1, sizeof *lanes.jobs);
     AUTO_FREE contender_t **of = mem_zeroed(trial->n + 1, sizeof(contender_t *));
+    bool several = false; /* workers: one could only compile one after another, as it opens them */
     for (size_t i = 0; i < trial->n; i++) {
         contender_t *c = &trial->contenders[i];
         if (!c->active || !is_tuned(run, c))
             continue;
+        several |= lanes.n_jobs > 0 && lanes.jobs[0].worker != c->worker;
         of[lanes.n_jobs] = c;
         lanes.jobs[lanes.n_jobs++] =
             (compilation_t){.spec = &c->result.spec, .draw = 1, .worker = c->worker};
     }
-    if (lanes.n_jobs > 1)
+    if (several)
         compile_side_by_side(run, &lanes);
     for (size_t i = 0; i < lanes.n_jobs; i++)
         of[i]->compile_ns = json_number_value(

@@ -15,9 +15,20 @@
 
 enum { TURNS = 4 };
 
+static bool is(const case_t *spec, const char *engine, const char *variant) {
+    return strcmp(spec->engine, engine) == 0 &&
+           (variant == NULL || strcmp(spec->variant, variant) == 0);
+}
+
+/* Compilations take seconds, JAX's too; and on a GPU PyTorch has a faster mode than eager. */
+static bool comes_later(const case_t *spec, bool on_cpu) {
+    return case_compiles(spec) || is(spec, "jax", NULL) ||
+           (!on_cpu && is(spec, "pytorch", "eager"));
+}
+
 unsigned case_turn(const case_t *spec, bool quick) {
     const bool on_cpu = strcmp(spec->device, "cpu") == 0;
-    return (on_cpu ? 2 : 0) + (quick && case_compiles(spec) ? 1 : 0);
+    return (on_cpu ? 2 : 0) + (quick && comes_later(spec, on_cpu) ? 1 : 0);
 }
 
 /* ==== order =================================================================================== */

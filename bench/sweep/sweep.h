@@ -97,7 +97,7 @@ status_t sweep_of_folder(const char *folder, bool quick, const char *root, sweep
 /* In which order the cases of a sweep are measured. */
 
 /* Of a case: 0, 1, … All cases of a turn are measured before those of the next, so that a GPU does not wait for what runs
- * on the CPU. With --quick what compiles first, which takes seconds, has later turns than the rest. */
+ * on the CPU. With --quick what the first line of results need not wait for has later turns than the rest. */
 unsigned case_turn(const case_t *spec, bool quick);
 
 /* Sort by turn; within one the order stays. */

@@ -11,6 +11,12 @@
     extern "C" const char workspace_bytes[64];                                                                         \
     const char workspace_bytes[64]
 
+#undef LAUNCHED_AS_GRAPH
+// As in workload.cuh:   LAUNCHED_AS_GRAPH;
+#define LAUNCHED_AS_GRAPH                                                                                              \
+    extern "C" const unsigned char launched_as_graph;                                                                  \
+    const unsigned char launched_as_graph = 1
+
 extern "C" void run(WORKLOAD_ARGUMENTS, cudaStream_t stream);
 
 // What the host calls. Returns what the runtime complains about, or nothing.

@@ -17,7 +17,7 @@ def step(line, x, y, rate, inverse_n, step, fused):
     """
     if fused and x.is_cuda:
         slopes, loss = grad_and_value(_loss, argnums=(0, 1))(line[0], line[1], x, y)
-        return torch.sub(line, torch.stack(slopes), alpha=rate), loss
+        return torch.stack([old - rate * slope for old, slope in zip(line, slopes)]), loss
     off = torch.addcmul(line[1], x, line[0]) - y
     slopes = torch.stack(((off * x).mean(), off.mean()))
     return torch.sub(line, slopes, alpha=2 * rate), off.square().mean()

@@ -19,7 +19,9 @@ constexpr size_t LOGITS_AT = COUNTERS_BYTES, LAST_DELTA_AT = LOGITS_AT + CLASSES
                  SCRATCH_AT = SPLIT_AT + SPLIT_BYTES;
 
 #define OF_BATCH "batch*(12*hidden+1700)+16384"
-#if SCRATCH
+#ifdef WORKLOAD_HOST  // library.cuh says what else is in it
+WORKSPACE = "4*hidden*(hidden+400)+batch*(13*hidden+1800)+33600000";
+#elif SCRATCH
 WORKSPACE = "4 * hidden ** 2 + " OF_BATCH;
 #elif DTYPE_MIXED
 WORKSPACE = "8*hidden*(hidden+400)+" OF_BATCH;
@@ -33,7 +35,7 @@ struct arrays_t {
     W *w[LAYERS], *b[LAYERS];
 };
 
-__device__ __forceinline__ mnist_t problem_of(const half *x, const unsigned char *labels, const int *order,
+__host__ __device__ __forceinline__ mnist_t problem_of(const half *x, const unsigned char *labels, const int *order,
                                               const arrays_t &arrays, unsigned char *workspace, float *loss) {
     mnist_t p = {};
     p.images = x;
@@ -61,6 +63,9 @@ __device__ __forceinline__ mnist_t problem_of(const half *x, const unsigned char
     mnist_t p = problem_of(x, labels, order, ARRAYS, workspace, loss);                                                 \
     p.rate = rate, p.images_n = (unsigned)images, p.step = (unsigned)step
 
+#ifdef WORKLOAD_HOST
+#define PROBLEM_KERNEL(name, ...) static __global__ void __VA_ARGS__ name(const __grid_constant__ mnist_t p)
+#else
 #define PROBLEM_KERNEL(name, ...)                                                                                      \
     __device__ __forceinline__ void name##_of(const mnist_t &p);                                                       \
     extern "C" __global__ void __VA_ARGS__ name(KERNEL_ARGUMENTS) {                                                    \
@@ -68,7 +73,9 @@ __device__ __forceinline__ mnist_t problem_of(const half *x, const unsigned char
         name##_of(p);                                                                                                  \
     }                                                                                                                  \
     __device__ __forceinline__ void name##_of(const mnist_t &p)
+#endif
 
+#ifndef WORKLOAD_HOST
 // ---- launches ---------------------------------------------------------------------------------------------------
 
 __host__ __device__ constexpr described_launch stage(described_text<64> entry, unsigned when, unsigned flags,
@@ -136,3 +143,4 @@ BOUNDED_KERNEL(join, SPLIT_THREADS) {
 BOUNDED_KERNEL(begin, 64) {
     ((unsigned *)workspace)[threadIdx.x] = 0;
 }
+#endif

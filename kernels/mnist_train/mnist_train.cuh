@@ -186,7 +186,7 @@ MNIST_KERNEL(gather, GATHER_THREADS) {
     const unsigned row = blockIdx.x, vector = threadIdx.x;
     if (vector >= IMAGE_VECTORS)
         return;
-    const unsigned step = p.counters[COUNTER_STEP];
+    const unsigned step = step_now(p);
     const size_t image = p.order[(size_t)step * BATCH + row];
     const uint4 *from = (const uint4 *)(p.images + image * PIXELS);
     ((uint4 *)(p.a[0] + (size_t)row * PIXELS))[vector] = from[vector];
@@ -216,7 +216,7 @@ __device__ __forceinline__ float loss_of_row(const mnist_t &p, unsigned step, un
 
 MNIST_KERNEL(loss, LOSS_THREADS) {
     __shared__ float of_warp[LOSS_THREADS / 32];
-    const unsigned step = p.counters[COUNTER_STEP];
+    const unsigned step = step_now(p);
     float sum = 0;
     for (unsigned row = threadIdx.x; row < BATCH; row += LOSS_THREADS)
         sum += loss_of_row(p, step, row);

@@ -14,18 +14,33 @@ EMULATION = FAKES.parents[2] / "kernels"
 
 
 def compile_object(words: list[str], source: Path) -> int:
-    left_out = ("-X", "--ptxas", "--gpu")
+    left_out = ("-X", "--ptxas", "--gpu", "-lcublas")
     kept = [word.replace("\\,", ",") for word in words if not word.startswith(left_out)]
-    head = ["g++", "-x", "c++", "-w", "-fPIC", f"-I{FAKES}", "-include", str(FAKES / "runtime.h")]
-    text = source.read_text(encoding="utf-8")
-    if "<<<" not in text:
+    head = [
+        "g++",
+        "-x",
+        "c++",
+        "-w",
+        "-fPIC",
+        "-fno-strict-aliasing",
+        f"-I{FAKES}",
+        "-include",
+        str(FAKES / "runtime.h"),
+    ]
+    files = {path.name: path.read_text("utf-8") for path in source.parent.glob("*.cu*")}
+    if not any("<<<" in files[name] for name in (source.name, *_headers(files))):
         return subprocess.run([*head, *kept], check=False).returncode
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / source.name
-        copy.write_text(re.sub(r"(\w+)<<<(.+?)>>>\(", r"launch_grid(\1, \2, ", text), "utf-8")
-        kept[kept.index(str(source))] = str(copy)
+        for name, text in files.items():
+            launched = re.sub(r"(\w+)<<<(.+?)>>>\(", r"launch_grid(\1, \2, ", text)
+            (Path(folder) / name).write_text(launched, "utf-8")
+        kept[kept.index(str(source))] = str(Path(folder) / source.name)
         emulates = ["-DEMULATES", f"-I{EMULATION}", f"-I{EMULATION}/emulation/cuda"]
         return subprocess.run([*head, *emulates, *kept], check=False).returncode
+
+
+def _headers(files: dict[str, str]) -> list[str]:
+    return [name for name in files if name.endswith(".cuh")]
 
 
 def main(words: list[str]) -> int:

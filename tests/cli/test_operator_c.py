@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from operator_folders import X, run_operator, write_operator
-from project import bench, compiler_options
+from project import ROOT, bench, compiler_options, ran
 from test_isolate import need_walls
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
@@ -442,3 +442,41 @@ def test_compile_and_list(tmp_path: Path) -> None:
     assert os.path.getsize(programs[0]["cubin"]) > 0
     checked = bench("workload", "check", folder).stdout
     assert "  in C             mine\n" in checked
+
+
+# OpenMP's runtime is that of the objects alone, as with a portable bench; its threads do not sleep.
+OPENS = """
+#include "workloads/described/host_code.h"
+int main(int n, char **path) {
+    for (int i = 0; i < 9; i++) {
+        host_code_t code;
+        error_t err = ERROR_INIT;
+        if (host_code_open(path[n - 1], &code, &err) != STATUS_OK)
+            return 1;
+        code.run(0, 0);
+        host_code_close(&code);
+    }
+    return 0;
+}
+"""
+RUNS = """
+int n;
+const char *workload_run(void *const *arguments, void *stream) {
+#pragma omp parallel num_threads(4)
+    __atomic_add_fetch(&n, 1, __ATOMIC_SEQ_CST);
+    return 0;
+}
+"""
+
+
+def test_threads_of_openmp_outlast_the_object_that_started_them(tmp_path: Path) -> None:
+    (tmp_path / "opens.c").write_text(OPENS, "utf-8")
+    (tmp_path / "runs.c").write_text(RUNS, "utf-8")
+    cc = os.environ.get("CC", "cc")
+    ran(cc, "-shared", "-fPIC", "-fopenmp", "-o", tmp_path / "runs.so", tmp_path / "runs.c")
+    parts = [ROOT / f"bench/{part}.c" for part in ("workloads/described/host_code", "base/error")]
+    parts += [ROOT / f"bench/base/{part}.c" for part in ("text", "memory")]
+    options = ["-D_GNU_SOURCE", f"-I{ROOT}/bench", "-o", tmp_path / "opens"]
+    ran(cc, *options, tmp_path / "opens.c", *parts, "-lm", "-ldl")
+    awake = {**os.environ, "OMP_WAIT_POLICY": "active"}
+    ran(tmp_path / "opens", tmp_path / "runs.so", env=awake)

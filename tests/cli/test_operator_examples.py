@@ -132,6 +132,8 @@ def test_the_rung_is_right(name: str, tmp_path: Path) -> None:
         folder = smaller(folder, tmp_path / name)
     printed = [bench("workload", "check", folder, "--emulate", *more).stdout for more in runs]
     for rung in folder.glob("*.cu"):
+        if "library" in rung.stem:  # host code is not emulated
+            continue
         assert any(re.search(rf"  {rung.stem} +right in \d", text) for text in printed), printed
     for text in printed:
         assert "ok: the description, and the reference" in text
@@ -142,9 +144,12 @@ def test_the_rung_is_right(name: str, tmp_path: Path) -> None:
 def test_the_rungs_compile(name: str) -> None:
     compiler_options()
     folder = EXAMPLES[name]
-    done = bench("compile", "--workload", folder, "--arch", "sm_75,sm_90", "--quick", "--json")
+    arch = ["--arch", "sm_75,sm_90", "--quick"]
+    done = bench("compile", "--workload", folder, *arch, "--json", expect=None)
     programs = json.loads(done.stdout)["programs"]
-    assert {p["status"] for p in programs} <= {"ok", "skipped"}
+    for program in programs:  # of host code without the library's header
+        lacks = program["status"] == "failed" and "cublasLt.h: No such file" in program["reason"]
+        assert lacks or program["status"] in ("ok", "skipped"), program["reason"]
     assert {rung.stem for rung in folder.glob("*.cu")} <= {p["variant"] for p in programs}
 
 

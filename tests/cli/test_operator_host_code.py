@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from operator_folders import X, write_operator
-from project import bench, compiler_options
+from operator_folders import X, make_project, write_operator
+from project import FIXTURES, ROOT, bench, compiler_options
 from test_operator_c import ALONE
-from test_operator_cuda import ALLOCATES, REPEATS, SAMPLE, Gpu, cuda, ok
+from test_operator_cuda import ALLOCATES, REPEATS, SAMPLE, STEPS, Gpu, cuda, ok
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -222,3 +222,29 @@ def test_a_real_compiler_takes_it_for_every_architecture() -> None:
     done = json.loads(bench(*command, "--arch", "sm_75,sm_90").stdout)
     assert [program["status"] for program in done["programs"]] == ["ok", "ok"]
     assert all(program["registers"] > 0 for program in done["programs"])
+
+
+@pytest.mark.parametrize("lacks", ["", "134", "512"])
+def test_a_training_by_a_library(tmp_path: Path, lacks: str) -> None:
+    """Also where the library has not all epilogues: a kernel does what it lacks."""
+    gpu = Gpu(tmp_path / "gpu", "-DMEMORY_MIB=1024")
+    add_nvcc(gpu, tmp_path)
+    gpu.environment["FAKE_LT_LACKS"] = lacks or "0"
+    rungs = [
+        cuda("01_library"),
+        cuda("02_library_graph"),
+        cuda("02_library_graph", alloc=["malloc"]),
+    ]
+    sizes = {"hidden": [8], "steps": [2], "images": [32], "batch": [8], "rate": [0.25]}
+    folder = Path(shutil.copytree(FIXTURES / "examples" / "mnist", tmp_path / "mnist"))
+    kernels = make_project(folder) / "kernels"
+    for name in ("mnist_train", "common"):  # by a link, headers would be outside of the project
+        (kernels / name).unlink()
+        shutil.copytree(ROOT / "kernels" / name, kernels / name)
+    cases = gpu.run(folder, rungs[: 1 if lacks else 3], axes=sizes)
+    for name, case in cases.items():
+        if "malloc" in name:
+            assert case["reason"] == "launch=graph replays fixed addresses: needs alloc=arena"
+            continue
+        assert ok(case) == STEPS
+        assert case["results"]["accuracy"] > 0

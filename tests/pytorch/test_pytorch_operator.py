@@ -414,10 +414,12 @@ def test_a_training_is_the_loop_around_its_step(session, tmp_path):
 
 
 @pytest.mark.parametrize("device", ["cuda"])
+@pytest.mark.parametrize("small", [47, 48])
 @pytest.mark.parametrize(
     ("mode", "options"), [("compile_graph", {}), ("combo_graph", {"combo_kernels": True})]
 )
-def test_the_compiler_s_options_for_a_step(session, tmp_path, monkeypatch, mode, options):
+def test_the_compiler_s_options_for_a_step(session, tmp_path, monkeypatch, mode, options, small):
+    """Arrays in place of up to `small` elements are returned anew, larger ones changed."""
     asked = []
 
     def compiled(function, _mode, **keys):
@@ -425,8 +427,11 @@ def test_the_compiler_s_options_for_a_step(session, tmp_path, monkeypatch, mode,
         return function
 
     monkeypatch.setattr(operator_training, "compiled", compiled)
+    monkeypatch.setattr(operator_training, "_SMALL", small)
     operator = operators.write(tmp_path / "training", *RIGHT["training"])
     opened = open_ok(session, operator, mode)
+    left, given = opened.case._whole_graph.result[0], opened.case._x[0]
+    assert (left.data_ptr() == given.data_ptr()) == (small < 48)
     assert asked == [{"dynamic": None, **options}]
     opened.sample(SEED)
     assert near(opened.last(), open_ok(session, operator, "oracle").output(SEED), operator)

@@ -1,9 +1,13 @@
 """refill, fresh samples, last and audit: every workload, on the CPU and as on a GPU."""
 
 import copy
+import ctypes
 import functools
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +29,7 @@ import mnist_train  # noqa: E402
 import operator_modes  # noqa: E402
 import philox  # noqa: E402
 import protocol  # noqa: E402
+import refill  # noqa: E402
 import training  # noqa: E402
 from operator_workload import OperatorWorkload  # noqa: E402
 from refill import PERIOD, flip_signs, random_tile, sign_mask  # noqa: E402
@@ -422,3 +427,26 @@ def test_a_training_whose_results_are_known_is_the_same(monkeypatch, tmp_path, w
     assert outputs[0].keys() == outputs[1].keys()
     for name, array in outputs[0].items():
         assert np.array_equal(array, outputs[1][name])
+
+
+# What a run finds after it has made new inputs in memory, in pages that it gets anew.
+FAULTS = """
+import resource
+import host_memory
+import numpy as np
+host_memory.keep_freed()
+for _ in range(2):
+    inputs = [np.ones(1 << 22, np.float32) for _ in range(8)]
+    del inputs
+faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt  # mood: of this process alone
+before = faults()
+np.ones(1 << 22, np.float32)
+print(faults() - before)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "gnu_get_libc_version"), reason="glibc's malloc")
+def test_runs_reuse_the_memory_of_what_made_their_inputs():
+    common = Path(refill.__file__).parent
+    faults = subprocess.check_output([sys.executable, "-c", FAULTS], cwd=common)
+    assert int(faults) < 100, "16 MB are 4,096 pages"

@@ -174,70 +174,63 @@ static void test_passes_share_the_memory(void **state) {
     assert_int_equal(allocator_stats(allocator).reserved_bytes, MIB);
 }
 
-static void check_failure(status_t status, error_t *err, const char *expected) {
-    assert_int_equal(status, STATUS_FAILED);
-    assert_has(err->text, expected);
-    error_clear(err);
-}
-
 static void test_deviations(void **state) {
     cu_pointer_t addresses[4], address;
     train_step(1024, addresses);
     train_step(1024, addresses);
-    error_t err = ERROR_INIT;
     begin(0);
-    check_failure(allocator_allocate(allocator, 1025, fake_stream(0), &address, &err), &err,
-                  "arena: call 0 of pass 0 is an allocation (1536 bytes, stream 0x");
-    check_failure(allocator_allocate(allocator, 1024, fake_stream(1), &address, &err), &err,
-                  ", expected the allocation of block 0 (1024 bytes, stream 0x");
+    assert_fails_with(allocator_allocate(allocator, 1025, fake_stream(0), &address, &err),
+                      STATUS_FAILED,
+                      "arena: call 0 of pass 0 is an allocation (1536 bytes, stream 0x");
+    assert_fails_with(allocator_allocate(allocator, 1024, fake_stream(1), &address, &err),
+                      STATUS_FAILED, ", expected the allocation of block 0 (1024 bytes, stream 0x");
     assert_int_equal(take(1024), addresses[0]);
-    check_failure(allocator_free(allocator, addresses[0], fake_stream(0), &err), &err,
-                  "arena: call 1 of pass 0 is the release of 0x7f");
-    check_failure(allocator_end(allocator, &err), &err,
-                  "arena: call 1 of pass 0 is the end of the pass, expected the allocation of "
-                  "block 1 (2048 bytes");
+    assert_fails_with(allocator_free(allocator, addresses[0], fake_stream(0), &err), STATUS_FAILED,
+                      "arena: call 1 of pass 0 is the release of 0x7f");
+    assert_fails_with(allocator_end(allocator, &err), STATUS_FAILED,
+                      "arena: call 1 of pass 0 is the end of the pass, expected the allocation of "
+                      "block 1 (2048 bytes");
     take(2048);
     take(4096);
-    check_failure(allocator_free(allocator, addresses[1], fake_stream(0), &err), &err,
-                  "expected the release of block 2 (4096 bytes");
+    assert_fails_with(allocator_free(allocator, addresses[1], fake_stream(0), &err), STATUS_FAILED,
+                      "expected the release of block 2 (4096 bytes");
     give(addresses[2]);
     take(1024);
     give(addresses[1]);
     give(addresses[3]);
     give(addresses[0]);
-    check_failure(allocator_allocate(allocator, 512, fake_stream(0), &address, &err), &err,
-                  "expected the end of the pass");
+    assert_fails_with(allocator_allocate(allocator, 512, fake_stream(0), &address, &err),
+                      STATUS_FAILED, "expected the end of the pass");
     end();
 }
 
 static void test_wrong_use(void **state) {
-    error_t err = ERROR_INIT;
     cu_pointer_t address;
-    check_failure(allocator_allocate(allocator, 1, fake_stream(0), &address, &err), &err,
-                  "arena: allocation outside a pass");
-    check_failure(allocator_begin(allocator, ALLOCATOR_MAX_PASSES, &err), &err,
-                  "arena: pass 8; passes are numbered 0 to 7");
-    check_failure(allocator_end(allocator, &err), &err, "arena: end outside a pass");
+    assert_fails_with(allocator_allocate(allocator, 1, fake_stream(0), &address, &err),
+                      STATUS_FAILED, "arena: allocation outside a pass");
+    assert_fails_with(allocator_begin(allocator, ALLOCATOR_MAX_PASSES, &err), STATUS_FAILED,
+                      "arena: pass 8; passes are numbered 0 to 7");
+    assert_fails_with(allocator_end(allocator, &err), STATUS_FAILED, "arena: end outside a pass");
     begin(1);
-    check_failure(allocator_begin(allocator, 0, &err), &err,
-                  "arena: pass 0 begins while pass 1 is open");
+    assert_fails_with(allocator_begin(allocator, 0, &err), STATUS_FAILED,
+                      "arena: pass 0 begins while pass 1 is open");
     address = take(512);
-    check_failure(allocator_free(allocator, address, fake_stream(1), &err), &err,
-                  "arena: block 0 of pass 1 was freed on another stream");
-    check_failure(allocator_free(allocator, address + 1, fake_stream(0), &err), &err,
-                  "was freed but is not in use");
-    check_failure(allocator_end(allocator, &err), &err,
-                  "arena: 1 blocks in use at the end of pass 1");
+    assert_fails_with(allocator_free(allocator, address, fake_stream(1), &err), STATUS_FAILED,
+                      "arena: block 0 of pass 1 was freed on another stream");
+    assert_fails_with(allocator_free(allocator, address + 1, fake_stream(0), &err), STATUS_FAILED,
+                      "was freed but is not in use");
+    assert_fails_with(allocator_end(allocator, &err), STATUS_FAILED,
+                      "arena: 1 blocks in use at the end of pass 1");
 } /* the block goes back when the arena closes */
 
 static void test_out_of_memory(void **state) {
-    error_t err = ERROR_INIT;
     cu_pointer_t address;
     begin(0);
     take(6 * MIB);
-    check_failure(allocator_allocate(allocator, 3 * MIB, fake_stream(0), &address, &err), &err,
-                  "out of device memory: could not allocate 3.15 MB (3.15 MB from the driver); "
-                  "6.29 MB allocated, 6.29 MB reserved");
+    assert_fails_with(allocator_allocate(allocator, 3 * MIB, fake_stream(0), &address, &err),
+                      STATUS_FAILED,
+                      "out of device memory: could not allocate 3.15 MB (3.15 MB from the driver); "
+                      "6.29 MB allocated, 6.29 MB reserved");
 }
 
 #define SET_UP open_arena

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "checks.h"
 #include "io/json.h"
+#include "made_case.h"
 #include "workloads/described/description.h"
 
 #include <regex.h>
@@ -14,18 +15,10 @@ typedef struct files {
     json_t *schema, *valid; /* a description that has every key */
 } files_t;
 
-static json_t *load(const char *path) {
-    json_error_t wrong;
-    json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, &wrong);
-    if (json == NULL)
-        fail_msg("%s:%d:%d: %s", path, wrong.line, wrong.column, wrong.text);
-    return json;
-}
-
 static int read_files(void **state) {
     static files_t files;
-    files.schema = load(SCHEMA);
-    files.valid = load("tests/fixtures/operators/everything/workload.json");
+    files.schema = read_json(SCHEMA);
+    files.valid = read_json("tests/fixtures/operators/everything/workload.json");
     *state = &files;
     return 0;
 }

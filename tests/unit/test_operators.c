@@ -148,18 +148,16 @@ static void test_a_training_whose_steps_are_passes(void **state) {
     json_object_set_new(json_array_get(json_object_get(json, "outputs"), 0), "tolerance",
                         tolerance);
     description_t other;
-    error_t wrong = ERROR_INIT;
     assert_ok(description_parse("a", json, &other, &err));
     case_free(&spec);
     spec = made_case("linreg_train", "cpu", "cpu", "omp");
     add_integer(&spec, "points", 10000000);
-    assert_int_equal(description_bounds_of(&other, 3, &spec, &bounds, &wrong), STATUS_FAILED);
-    assert_string_equal(wrong.text, "loss: rel_l2: \"points / 5000000\": 2, expected 0…1");
+    assert_fails(description_bounds_of(&other, 3, &spec, &bounds, &err), STATUS_FAILED,
+                 "loss: rel_l2: \"points / 5000000\": 2, expected 0…1");
     json_object_set_new(tolerance, "rel_l2", json_string("point"));
     description_free(&other);
-    wrong = (error_t)ERROR_INIT;
-    assert_int_equal(description_parse("a", json, &other, &wrong), STATUS_USAGE);
-    assert_has(wrong.text, "unknown name \"point\"");
+    assert_fails_with(description_parse("a", json, &other, &err), STATUS_USAGE,
+                      "unknown name \"point\"");
 }
 
 /* The resident mask and the noise, which is weights, do not cross the bus. */

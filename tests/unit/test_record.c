@@ -81,9 +81,7 @@ static void test_bad_line_is_an_error_with_its_number(void **state) {
         append_text(folder, BAD[i]);
         append(folder, make_result("cuda", "01_study", 2, CUDA_PHASES, 1000));
         record_t run;
-        error_t failure = ERROR_INIT;
-        assert_int_equal(record_load(folder, &run, &failure), STATUS_USAGE);
-        assert_has(failure.text, "cases.jsonl:2: ");
+        assert_fails_with(record_load(folder, &run, &err), STATUS_USAGE, "cases.jsonl:2: ");
         AUTO_FREE char *path = fs_join(folder, "cases.jsonl");
         assert_ok(fs_remove_tree(path, &err));
     }
@@ -182,15 +180,10 @@ static void test_gzip_then_resumed(void **state) {
 static void test_unreadable_folders(void **state) {
     const char *folder = *state;
     AUTO(record_free) record_t run;
-    error_t failure = ERROR_INIT;
-    assert_int_not_equal(record_load(folder, &run, &failure), STATUS_OK);
-    assert_has(failure.text, "run.json");
-
+    assert_fails_with(record_load(folder, &run, &err), STATUS_USAGE, "run.json");
     /* A run that says it is finished has a journal; one that was cut short may have none. */
     write_header(folder, "2026-03-02T11:00:00Z", "NVIDIA H200", "{}");
-    error_clear(&failure);
-    assert_int_equal(record_load(folder, &run, &failure), STATUS_USAGE);
-    assert_has(failure.text, "cases.jsonl");
+    assert_fails_with(record_load(folder, &run, &err), STATUS_USAGE, "cases.jsonl");
     write_header(folder, NULL, "NVIDIA H200", "{}");
     assert_ok(record_load(folder, &run, &err));
     assert_int_equal(run.n_cases, 0);
@@ -215,10 +208,8 @@ static void test_bad_headers(void **state) {
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         assert_ok(fs_write_atomic(path, CASES[i].json, strlen(CASES[i].json), &err));
         record_t run;
-        error_t failure = ERROR_INIT;
-        assert_int_equal(record_load(folder, &run, &failure), STATUS_USAGE);
-        assert_has(failure.text, "run.json");
-        assert_has(failure.text, CASES[i].message);
+        assert_fails_with(record_load(folder, &run, &err), STATUS_USAGE, "run.json");
+        assert_fails_with(record_load(folder, &run, &err), STATUS_USAGE, CASES[i].message);
     }
 }
 
@@ -265,9 +256,8 @@ static void test_merge(void **state) {
     AUTO_FREE char *csv = read_file(out, "mlp_timing_log.csv");
     assert_non_null(csv);
 
-    error_t failure = ERROR_INIT; /* what is there stays there */
-    assert_int_equal(merge_runs(".", out, (const char *[]){a, b}, 2, &failure), STATUS_USAGE);
-    assert_has(failure.text, "not empty");
+    assert_fails_with(merge_runs(".", out, (const char *[]){a, b}, 2, &err), STATUS_USAGE,
+                      "not empty"); /* what is there stays there */
 }
 
 static void test_merge_refuses(void **state) {
@@ -292,14 +282,11 @@ static void test_merge_refuses(void **state) {
                  {old, "its results have schema 1, but 2 in"},
                  {clash, "mlp_infer/cuda/01_study/batch=1 is in an earlier shard too"}};
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        error_t failure = ERROR_INIT;
-        assert_int_equal(merge_runs(".", out, (const char *[]){a, CASES[i].shard}, 2, &failure),
-                         STATUS_INCOMPARABLE);
-        assert_has(failure.text, CASES[i].message);
+        assert_fails_with(merge_runs(".", out, (const char *[]){a, CASES[i].shard}, 2, &err),
+                          STATUS_INCOMPARABLE, CASES[i].message);
         assert_false(fs_exists(out));
     }
-    error_t failure = ERROR_INIT;
-    assert_int_equal(merge_runs(".", out, NULL, 0, &failure), STATUS_USAGE);
+    assert_fails_with(merge_runs(".", out, NULL, 0, &err), STATUS_USAGE, "no runs given");
 }
 
 /* ---- The tables that are made of a run's cases. */

@@ -140,20 +140,24 @@ static void test_own_sweeps(void **state) {
     assert_true(n_loaded >= 2);
 }
 
-/* What runs on a GPU first; with --quick what compiles after the rest, as that takes seconds. */
+/* What runs on a GPU first; with --quick what compiles, JAX and eager calls on a GPU after the rest. */
 static void test_the_order_of_measuring(void **state) {
     static const char *const TEXT =
         "{\"schema\": 1, \"name\": \"order\", \"workload\": \"mlp_infer\", \"axes\": {\"batch\": "
         "[1, 2]},"
         " \"contenders\": [{\"engine\": \"cpu\", \"variants\": [\"omp\"]}, {\"engine\": "
         "\"pytorch\","
-        " \"device\": [\"cuda\", \"cpu\"], \"variants\": [\"compile\", \"eager\"]}]}";
-    static const char *const EXPECTED[] = {"cuda compile 1, cuda eager 1, cuda compile 2, cuda "
-                                           "eager 2, cpu omp 1, cpu compile 1, cpu eager 1, "
-                                           "cpu omp 2, cpu compile 2, cpu eager 2",
-                                           "cuda eager 1, cuda eager 2, cuda compile 1, cuda "
-                                           "compile 2, cpu omp 1, cpu eager 1, cpu omp 2, "
-                                           "cpu eager 2, cpu compile 1, cpu compile 2"};
+        " \"device\": [\"cuda\", \"cpu\"], \"variants\": [\"compile\", \"eager\", \"inference\"]},"
+        " {\"engine\": \"jax\", \"device\": [\"cuda\"], \"variants\": [\"jit\"]}]}";
+    static const char *const EXPECTED[] = {
+        "cuda compile 1, cuda eager 1, cuda inference 1, cuda jit 1, "
+        "cuda compile 2, cuda eager 2, cuda inference 2, cuda jit 2, "
+        "cpu omp 1, cpu compile 1, cpu eager 1, cpu inference 1, "
+        "cpu omp 2, cpu compile 2, cpu eager 2, cpu inference 2",
+        "cuda inference 1, cuda inference 2, "
+        "cuda compile 1, cuda eager 1, cuda jit 1, cuda compile 2, cuda eager 2, cuda jit 2, "
+        "cpu omp 1, cpu eager 1, cpu inference 1, cpu omp 2, cpu eager 2, cpu inference 2, "
+        "cpu compile 1, cpu compile 2"};
     for (unsigned quick = 0; quick < 2; quick++) {
         AUTO(sweep_free) sweep_t sweep;
         assert_ok(sweep_parse("order.json", TEXT, ROOT, &sweep, &err));

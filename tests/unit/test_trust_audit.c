@@ -4,7 +4,6 @@
 #include "checks.h"
 #include "made_case.h"
 #include "measure/contender.h"
-#include "workloads/common/workload.h"
 
 enum { CALLS = 64 }; /* of a graph */
 static const double REQUEST_NS = 1e5, STALL_NS = 4.5e7, BUSY_NS = 3e8;
@@ -67,15 +66,20 @@ bool contender_exchange(contender_t *c, json_t *request, json_t **answer) {
     return true;
 }
 
-/* The trust in a script that claims so much for a run, if the world is as it is. */
-static trust_t trust_in(double claimed_ns) {
-    AUTO(case_free) case_t spec = made_case("mlp_infer", "mine", "cpu", "plain");
-    spec.id = mem_text("mlp_infer/mine-cpu/plain");
+/* The trust in a contender with these phases, the second of which NULL has not, if the world is as it is. */
+static trust_t trust_of(case_t spec, const program_t *program, const char *const names[2],
+                        const double claimed_ns[2]) {
     const contender_settings_t settings = {0};
-    contender_t contender = {.active = true, .settings = &settings};
+    contender_t contender = {.active = true, .settings = &settings, .program = program};
     result_init(&contender.result, &spec);
-    phase_t *phase = result_add_phase(&contender.result, "host_to_host", CLOCK_HOST);
-    phase_add_round(phase, (double[]){claimed_ns, claimed_ns, claimed_ns}, 3);
+    case_free(&spec);
+    for (size_t i = 0; i < 2 && names[i] != NULL; i++) {
+        phase_t *phase =
+            result_add_phase(&contender.result, names[i], i == 0 ? CLOCK_HOST : CLOCK_DEVICE);
+        phase_add_round(phase, (double[]){claimed_ns[i], claimed_ns[i], claimed_ns[i]}, 3);
+        contender.audit.phases[i].name = names[i];
+        contender.audit.n_phases = i == 0 ? 0 : 2;
+    }
     clock_inject(made_up_now, NULL);
     trust_find(&contender);
     clock_inject(NULL, NULL);
@@ -84,32 +88,24 @@ static trust_t trust_in(double claimed_ns) {
     return trust;
 }
 
-static void set_world(double run_ns) {
-    world = (struct world){.phase = "host_to_host", .run_ns = run_ns, .request_ns = REQUEST_NS};
+/* … in a script that claims so much for a run. */
+static trust_t trust_in(double claimed_ns) {
+    case_t spec = made_case("mlp_infer", "mine", "cpu", "plain");
+    spec.id = mem_text("mlp_infer/mine-cpu/plain");
+    return trust_of(spec, NULL, (const char *[2]){"host_to_host"}, (double[2]){claimed_ns});
 }
 
-/* The trust in a contender of an operator, which is compared by a call in a graph. */
+/* … of an operator, which is compared by a call in a graph. */
 static trust_t trust_in_call_of(const char *engine, const char *phase, const program_t *program,
                                 double claimed_ns) {
     case_t spec = made_case("softmax", engine, "cuda", "plain");
     spec.id = mem_format("softmax/%s/plain", engine);
-    const contender_settings_t settings = {0};
-    contender_t contender = {
-        .active = true, .settings = &settings, .program = program, .audit = {.n_phases = 2}};
-    contender.audit.phases[0].name = "host_to_host";
-    contender.audit.phases[1].name = phase;
-    result_init(&contender.result, &spec);
-    case_free(&spec);
-    phase_t *whole = result_add_phase(&contender.result, "host_to_host", CLOCK_HOST);
-    phase_add_round(whole, (double[]){1e5, 1e5, 1e5}, 3);
-    phase_t *call = result_add_phase(&contender.result, phase, CLOCK_DEVICE);
-    phase_add_round(call, (double[]){claimed_ns, claimed_ns, claimed_ns}, 3);
-    clock_inject(made_up_now, NULL);
-    trust_find(&contender);
-    clock_inject(NULL, NULL);
-    const trust_t trust = contender.result.trust;
-    result_free(&contender.result);
-    return trust;
+    return trust_of(spec, program, (const char *[]){"host_to_host", phase},
+                    (double[]){1e5, claimed_ns});
+}
+
+static void set_world(double run_ns) {
+    world = (struct world){.phase = "host_to_host", .run_ns = run_ns, .request_ns = REQUEST_NS};
 }
 
 static trust_t trust_in_call(double claimed_ns) {
@@ -252,20 +248,4 @@ static void audits_end(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_agrees_is_audited),
-        cmocka_unit_test(a_stalled_first_request_is_forgiven),
-        cmocka_unit_test(a_machine_that_is_busy_for_a_while_is_forgiven),
-        cmocka_unit_test(doing_less_in_an_audit_does_not_help),
-        cmocka_unit_test(making_the_shorter_audit_longer_does_not_help),
-        cmocka_unit_test(copies_before_long_runs_do_not_count),
-        cmocka_unit_test(what_a_request_costs_beside_its_runs_does_not_count),
-        cmocka_unit_test(another_phase_vouches_for_nothing),
-        cmocka_unit_test(what_is_compared_is_audited),
-        cmocka_unit_test(code_of_the_user_s_is_audited),
-        cmocka_unit_test(audits_end),
-    };
-    workload_search_described(".", NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+#include "run_tests.h"

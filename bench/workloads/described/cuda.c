@@ -604,7 +604,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
         TRY(described_code_load(session, request->object, &workspace_bytes, err));
     else
         TRY(described_program_load(session, request->cubin, &workspace_bytes, err));
-    sample->graph = s->launches.as_graph;
+    sample->graph = s->launches.as_graph || s->code.as_graph;
     sample->steps = described_is_by_step(s->description) ? s->steps : 0;
     list_roles(s, workspace_bytes);
     /* Before making gigabytes of data. */

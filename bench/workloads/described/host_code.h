@@ -4,12 +4,15 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 /* Start with zeros. */
 typedef struct host_code {
     void *object; /* of dlopen() */
     /* Calls run(); each argument points to its value, as those of a launch do. Of a rung: what the CUDA runtime complains
      * about, or NULL (kernels/common/workload_host.cuh). In C there is no stream. */
     const char *(*run)(void *const *arguments, void *stream);
+    bool as_graph;         /* a rung asks to be launched as a CUDA graph */
     const char *workspace; /* the text WORKSPACE of a rung; "": none */
     /* Of code in C: calls its function scale(), once run() has; returns 0 if it has none. NULL: not in C. */
     int (*scale)(void *const *arguments, double *scales);
