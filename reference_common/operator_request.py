@@ -12,7 +12,7 @@ from json_checks import Shape, boolean, by_key, each, integer, number, one_of, t
 DTYPES = ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool", "i8", "e4m3", "e5m2")
 FLOATS = ("f32", "f16", "bf16", "f64", "e4m3", "e5m2")
 # bench/workloads/described/description.h
-MOST_DIMENSIONS, MOST_ARRAYS = 8, 16
+MOST_DIMENSIONS, MOST_ARRAYS, MOST_SHAPES = 8, 16, 48
 FILLS = ("uniform", "normal", "integers", "permutation", "constant", "function", "data")
 
 
@@ -143,7 +143,7 @@ _FILL = Shape(
     {
         **dict.fromkeys(("low", "high", "times", "of_low", "of_high"), number),
         "of_kind": one_of(*FILLS[:3]),
-        "of": integer(0, MOST_ARRAYS - 1),
+        "of": integer(0, MOST_SHAPES - 1),
     },
 )
 _ARRAY: Mapping[str, Any] = {

@@ -94,7 +94,7 @@ static char *file_of(const char *folder, const described_shape_t *shape) {
 
 static status_t add_arrays(const described_data_t *data, const char *folder, size_t workspace_bytes,
                            text_list_t *plan, error_t *err) {
-    size_t order[DESCRIBED_ARRAYS];
+    size_t order[DESCRIBED_SHAPES];
     described_order(data->shapes, data->n_arrays, order);
     for (size_t o = 0; o < data->n_arrays; o++) {
         const described_shape_t *shape = &data->shapes[order[o]];
@@ -163,7 +163,7 @@ static void add_launch(const described_launch_t *launch, const launch_size_t *si
 
 static void add_map(const described_data_t *data, const tensor_map_size_t *size,
                     text_list_t *plan) {
-    size_t order[DESCRIBED_ARRAYS], argument = 0;
+    size_t order[DESCRIBED_SHAPES], argument = 0;
     AUTO(text_list_free) text_list_t words = {0};
     described_order(data->shapes, data->n_arrays, order);
     while (order[argument] != size->array)

@@ -28,10 +28,10 @@ enum {
 
 typedef struct described_cuda {
     gpu_sample_t sample;                      /* first, as gpu_sample.h asks */
-    gpu_array_t arrays[DESCRIBED_ARRAYS + 2]; /* the description's, workspace, temporaries */
+    gpu_array_t arrays[DESCRIBED_SHAPES + 2]; /* the description's, workspace, temporaries */
     const description_t *description;
-    described_shape_t shapes[DESCRIBED_ARRAYS];
-    size_t n_shapes, order[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
+    size_t n_shapes, order[DESCRIBED_SHAPES];
     const described_data_t *data;
     gpu_kernel_t refill; /* kernels/common/refill.cu */
     host_code_t code;    /* in place of the module's launches */
@@ -54,7 +54,7 @@ typedef struct described_cuda {
     bool takes_values;                          /* of weights: kernels/common/by_value.cuh */
     _Alignas(16) char by_value[BY_VALUE_MOST_BYTES];
     cu_pointer_t
-        listed[DESCRIBED_ARRAYS]; /* addresses of arrays in lists, in the order of arguments */
+        listed[DESCRIBED_SHAPES]; /* addresses of arrays in lists, in the order of arguments */
     signature_constants_t constants;
     void *arguments[MOST_ARGUMENTS]; /* point into the arrays, constants, `place` and maps */
     size_t n_arguments;              /* that all launches have */

@@ -87,7 +87,7 @@ status_t described_whole(const case_t *spec, size_t *calls, uint64_t *seed, erro
 
 static status_t validate(const case_t *spec, error_t *err) {
     const description_t *d = described_find(spec->workload);
-    described_shape_t shapes[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n;
     bool allowed;
     size_t steps;
@@ -111,7 +111,7 @@ workload_cost_t described_cost(const case_t *spec) {
     const description_t *d = described_find(spec->workload);
     workload_cost_t sum = {0};
     error_t ignored = ERROR_INIT; /* validate() has reported it */
-    described_shape_t shapes[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n;
     description_arrays(d, spec, shapes, &n, &ignored);
     for (size_t i = 0; i < n; i++) {
@@ -331,7 +331,7 @@ static json_t *types_to_json(const description_t *d, size_t dtype) {
 status_t described_request(const description_t *d, const case_t *spec, json_t **request,
                            error_t *err) {
     const size_t dtype = description_dtype(d, spec);
-    described_shape_t shapes[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n;
     *request = NULL;
     TRY(description_arrays(d, spec, shapes, &n, err));

@@ -87,8 +87,8 @@ static void add_by_value(signature_t *to, const char *element, const described_s
 
 /* In C a list is an array of pointers, in CUDA a struct, so that it is in the kernel's parameters. */
 static void add_arrays(const description_t *d, const case_t *spec, signature_t *to) {
-    described_shape_t shapes[DESCRIBED_ARRAYS];
-    size_t order[DESCRIBED_ARRAYS], n = 0;
+    described_shape_t shapes[DESCRIBED_SHAPES];
+    size_t order[DESCRIBED_SHAPES], n = 0;
     error_t ignored = ERROR_INIT; /* the case has passed workload_check() */
     description_arrays(d, spec, shapes, &n, &ignored);
     described_order(shapes, n, order);

@@ -235,7 +235,7 @@ static status_t evaluate(const described_tensor_map_t *map, const described_valu
 static status_t size_of(const described_tensor_map_t *map, const description_t *d,
                         const case_t *spec, int sm_count, tensor_map_size_t *size, error_t *err) {
     described_values_t values;
-    described_shape_t shapes[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
     size_t array, n;
     description_values(d, spec, sm_count, &values);
     *size = (tensor_map_size_t){.rank = GIVEN(map->sizes), .swizzle = map->swizzle, .l2 = map->l2};
