@@ -1,4 +1,4 @@
-"""Parameters of both MNIST trainings, and the orders of the images.
+"""Parameters of `mlp_train`, and the orders of the images.
 
 All engines use the same bits.
 """
@@ -16,7 +16,6 @@ from mlp_weights import layers_of
 from mnist_data import CLASSES, MNIST
 from params import checked, integer, rate
 from protocol import CaseSpec
-from workload import CaseError
 
 Order = npt.NDArray[np.int32]
 
@@ -29,23 +28,6 @@ _FLOAT_BYTES = _INDEX_BYTES = 4
 # their gradients and a copy for the check.
 _COPIES_TO_START = 2
 _COPIES_TO_TRAIN = 3
-# The reference computes the checked steps in some seconds at this batch.
-_CHECKED_BATCH = 32
-
-SAMPLE_STEPS = 200
-# A descent is some steps on the first batch only, at a rate at which the loss must fall: at a small
-# rate the losses barely show whether the weights are updated. With float32 weights and float16
-# products there is another, at a rate at which float16 weights would round most updates away.
-DESCENT_STEPS = 10
-DESCENTS = {"descent": 0.25}
-MIXED_DESCENTS = {**DESCENTS, "small_descent": 0.005}
-MNIST_TRAIN_CHECKS = {
-    "hidden": integer(8, 16_384),
-    "batch": integer(1, 4096),
-    "steps": integer(1, 1_000_000),
-    "rate": rate(1),
-    "seed": integer(1, 2**31 - 1),
-}
 
 _CHECKED_STEPS = 50
 MLP_TRAIN_CHECKS = {
@@ -59,7 +41,7 @@ MLP_TRAIN_CHECKS = {
 
 
 class MlpParams:
-    """The common parameters of both workloads."""
+    """What follows from the parameters of a multilayer perceptron."""
 
     batch: int
     rate: float
@@ -101,54 +83,6 @@ class MlpParams:
     def train_bytes(self) -> int:
         """Return the host memory that a training on the CPU needs for more copies of the weights."""
         return _FLOAT_BYTES * _COPIES_TO_TRAIN * self.n_weights
-
-
-@dataclass(frozen=True)
-class MnistTrainParams(MlpParams):
-    """The parameters of a case of `mnist_train`."""
-
-    hidden: int
-    batch: int
-    steps: int
-    rate: float
-    seed: int
-
-    @classmethod
-    def of(cls, spec: CaseSpec) -> MnistTrainParams:
-        """Return the checked parameters of a case."""
-        params = cls(**checked(spec, MNIST_TRAIN_CHECKS))
-        if MNIST.n_train % params.batch != 0:
-            raise CaseError(
-                f"batch {params.batch} does not divide the {MNIST.n_train} training images"
-            )
-        return params
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return (MNIST.pixels, self.hidden, self.hidden, self.hidden, CLASSES)
-
-    @property
-    def sample_steps(self) -> int:
-        return min(self.steps, SAMPLE_STEPS)
-
-    @property
-    def checked_steps(self) -> int:
-        """The number of steps whose losses are compared with the reference."""
-        fits = int(CHECKED_FLOPS // (6 * _CHECKED_BATCH * self.n_weights))
-        return min(self.sample_steps, max(2, fits))
-
-    @property
-    def descent_steps(self) -> int:
-        return min(self.checked_steps, DESCENT_STEPS)
-
-    @property
-    def epochs(self) -> int:
-        return -(-self.steps * self.batch // MNIST.n_train)
-
-    def order(self, _n_images: int = MNIST.n_train) -> Order:
-        """Return the image indices of each step, shape (steps, batch)."""
-        order = super().order(MNIST.n_train).reshape(-1)[: self.steps * self.batch]
-        return order.reshape(self.steps, self.batch)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reference_common")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "reference_jax"))
 
 import numpy as np
+from mnist_train import MnistTraining
 
 from device import CpuDevice
 from mnist_params import MnistTrainParams
-from mnist_train import MnistTraining
 from timing import no_mark
 from training import Inputs
 

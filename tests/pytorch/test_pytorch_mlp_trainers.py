@@ -7,6 +7,7 @@ import pytest
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 import mlp_float64  # noqa: E402 -- these need NumPy and PyTorch
+import mnist_train  # noqa: E402
 from fake_gpu import ReplaySteps  # noqa: E402
 from mlp_float64 import error_of  # noqa: E402
 
@@ -14,7 +15,6 @@ import mlp_captured  # noqa: E402
 import mlp_train  # noqa: E402
 import mlp_trainers  # noqa: E402
 import mnist_data  # noqa: E402
-import mnist_train  # noqa: E402
 from capturing import compiled  # noqa: E402
 from device import CpuDevice, CudaDevice  # noqa: E402
 from mlp_captured import CapturedTrainer  # noqa: E402

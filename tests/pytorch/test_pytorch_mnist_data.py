@@ -9,11 +9,12 @@ import pytest
 
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
+from mnist_train import Params  # noqa: E402
+
 import mnist_data  # noqa: E402 -- these need NumPy and PyTorch
 from mnist_data import FILES, Shape  # noqa: E402
 from mnist_mlp import Inputs  # noqa: E402
 from mnist_params import epoch_order, numbers_of_pixels  # noqa: E402
-from mnist_train import Params  # noqa: E402
 from workload import CaseError  # noqa: E402
 
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "mnist_known.json").read_text())

@@ -7,6 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 from fake_gpu import ReplaySteps  # noqa: E402 -- these need PyTorch
+from mnist_train import DTYPES, Params  # noqa: E402
 
 import mlp_captured  # noqa: E402
 import mlp_manual  # noqa: E402
@@ -17,7 +18,6 @@ from mlp_manual import ManualTrainer  # noqa: E402
 from mlp_trainers import FusedTrainer, Task, Trainer  # noqa: E402
 from mnist_mlp import Inputs  # noqa: E402
 from mnist_params import DESCENTS, MIXED_DESCENTS  # noqa: E402
-from mnist_train import DTYPES, Params  # noqa: E402
 from workload import Skip  # noqa: E402
 
 KNOWN = json.loads((Path(__file__).parents[1] / "fixtures" / "mnist_known.json").read_text())

@@ -16,6 +16,7 @@ torch = pytest.importorskip("torch")
 import fake_gpu  # noqa: E402 -- these need NumPy and PyTorch
 import few_images  # noqa: E402
 import made_inputs  # noqa: E402
+import mnist_train  # noqa: E402
 import operator_cases as operators  # noqa: E402
 
 import forward  # noqa: E402
@@ -25,7 +26,6 @@ import mlp_compiled  # noqa: E402
 import mlp_train  # noqa: E402
 import mnist_data  # noqa: E402
 import mnist_params  # noqa: E402
-import mnist_train  # noqa: E402
 import operator_modes  # noqa: E402
 import philox  # noqa: E402
 import protocol  # noqa: E402
