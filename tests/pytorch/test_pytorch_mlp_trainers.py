@@ -7,7 +7,6 @@ import pytest
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 import mlp_float64  # noqa: E402 -- these need NumPy and PyTorch
-import mnist_train  # noqa: E402
 from fake_gpu import ReplaySteps  # noqa: E402
 from mlp_float64 import error_of  # noqa: E402
 
@@ -204,11 +203,8 @@ def test_validation_by_batches_matches_that_of_all_images():
 # ---- inputs ----------------------------------------------------------------------------------------
 
 
-def test_weights_and_orders_match_mnist_train():
-    theirs = Inputs(mnist_train.Params(16, 8, 10_000, 0.1, 3))
+def test_each_epoch_has_its_order():
     ours = inputs_of(width=16, seed=3)
-    for found, expected in zip(ours.weights, theirs.weights, strict=True):
-        assert torch.equal(found, expected)
     orders = epoch_order(3, 1, IMAGES)
     assert ours.order[1].tolist() == orders.tolist()
     assert sorted(orders.tolist()) == list(range(IMAGES))
