@@ -6,7 +6,6 @@ All engines use the same bits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -69,13 +68,13 @@ class MlpParams:
         epochs = [epoch_order(self.seed, epoch, n_images) for epoch in range(self.epochs)]
         return np.stack(epochs)
 
-    def data_bytes(self, dtype: Any) -> int:
+    @property
+    def data_bytes(self) -> int:
         """Return the host memory that the inputs of a training need.
 
-        `dtype` has an `itemsize`. Images as bytes and as floating-point numbers, orders and weights
-        as made and as stored.
+        Images as bytes and as floating-point numbers, orders and weights as made and as stored.
         """
-        images = (1 + dtype.itemsize) * (MNIST.n_train + MNIST.n_test) * MNIST.pixels
+        images = (1 + _FLOAT_BYTES) * (MNIST.n_train + MNIST.n_test) * MNIST.pixels
         orders = 2 * _INDEX_BYTES * self.epochs * MNIST.n_train
         return images + orders + _FLOAT_BYTES * _COPIES_TO_START * self.n_weights
 
@@ -127,7 +126,6 @@ def epoch_order(seed: int, epoch: int, n: int = MNIST.n_train) -> Order:
     return np.array(order, dtype=np.int32)
 
 
-def numbers_of_pixels(dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+def numbers_of_pixels() -> npt.NDArray[np.float32]:
     """Return byte / 255 for each byte, computed in float32 so that all devices use the same bits."""
-    quotients = np.arange(256, dtype=np.float32) / np.float32(255)
-    return quotients.astype(dtype)
+    return np.arange(256, dtype=np.float32) / np.float32(255)

@@ -53,8 +53,6 @@ def inputs_of(**params):
 def task_of(inputs):
     return Task(
         inputs.params,
-        torch.float32,
-        torch.float32,
         inputs.images_on(CPU),
         inputs.order[0].clone(),
         torch.full((inputs.params.epoch_steps(inputs.n_images),), float("nan")),
@@ -174,7 +172,7 @@ def test_another_rate_is_captured_once():
 @pytest.mark.parametrize(
     "kind",
     [
-        lambda task: CompiledTrainer(task, torch.float32, "default"),
+        lambda task: CompiledTrainer(task, "default"),
         lambda task: ManualTrainer(task, lambda function: compiled(function, "default")),
     ],
     ids=["compile", "manual"],
