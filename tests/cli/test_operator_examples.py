@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("warm_workers")
 
 pytest.importorskip("torch")
 
-OF_PROJECT = [ROOT / "kernels" / name for name in ("linreg_train", "mlp_infer")]
+OF_PROJECT = [ROOT / "kernels" / name for name in ("linreg_train", "mlp_infer", "mnist_train")]
 FOLDERS = [*(FIXTURES / "examples").iterdir(), *OF_PROJECT]
 EXAMPLES = {path.name: path for path in sorted(FOLDERS, key=lambda path: path.name)}
 SHORT = ("layer_norm_backward", "top_k")
@@ -38,7 +38,7 @@ SIZES: dict[str, dict[str, list[Any]]] = {
     "top_k": {"cols": [101]},
     "linreg_train": {"points": [4, 1001, 100001], "epochs": [23]},
     # In float16 a step at a small rate changes few weights, so that one of them counts for much.
-    "mnist": {
+    "mnist_train": {
         "hidden": [64],
         "steps": [3],
         "images": [96],
@@ -55,19 +55,29 @@ OF_A_TRAINING = [
     CONTENDERS[0],
     {"engine": "jax", "device": ["cpu"], "variants": ["jit", "scan"]},
 ]
-TRAININGS = ("linreg_train", "mnist", "two_layers")
+TRAININGS = ("linreg_train", "mnist_train", "two_layers")
 IN_C = {
     "linreg_train": [{"engine": "cpu", "variants": [name]} for name in ("omp", "ref")],
     "mlp_infer": [{"engine": "cpu", "variants": ["omp"]}],
-    "mnist": [{"engine": "cpu", "variants": ["omp"]}],
+    "mnist_train": [{"engine": "cpu", "variants": ["omp"]}],
 }
 # Less work by default: a check runs the reference there.
-SMALLER = {"linreg_train": {"points": 5000, "epochs": 20}, "mnist": {"images": 96, "steps": 3}}
-RATES = {"mnist": 100}
+SMALLER = {
+    "linreg_train": {"points": 5000, "epochs": 20},
+    "mnist_train": {"images": 96, "steps": 3},
+}
+RATES = {"mnist_train": 100}
 OF_MNIST = ["--set", "batch=32", "--set", "images=96", "--set", "steps=3"]
+# Rungs that take narrow layers, too, and with few blocks.
+DEFINED = {
+    "04_weight_streaming": "#define NARROWEST_STREAMED 128\n",
+    "06_on_chip": "#if HIDDEN <= 128\n#define RANKS 2\n#define WIDTH 128\n#define OWN 32\n"
+    "#define CLUSTERED 1\n#endif\n",
+    "07_tiled_stream": "#define NARROWEST 64\n",
+}
 # Rungs that small sizes skip: with a cluster, and one that needs all of its blocks.
 MORE_RUNS = {
-    "mnist": [
+    "mnist_train": [
         [*OF_MNIST, "--set", "hidden=128"],
         [
             "--variant",
@@ -97,8 +107,14 @@ def test_these_are_the_examples() -> None:
 
 
 def smaller(folder: Path, copy: Path) -> Path:
-    """Copy the folder of a training with less work by default."""
-    shutil.copytree(folder, copy)
+    """Copy the folder of a training with less work by default; its rungs include the project's."""
+    copy.mkdir()
+    for path in folder.iterdir():
+        if path.suffix == ".cu":
+            text = f'{DEFINED.get(path.stem, "")}#include "{folder.name}/{path.name}"\n'
+            (copy / path.name).write_text(text, "utf-8")
+        elif path.suffix != ".cuh":
+            shutil.copy(path, copy)
     path = copy / "workload.json"
     described = json.loads(path.read_text("utf-8"))
     described["name"] = "smaller"
@@ -158,4 +174,4 @@ def test_every_contender_is_right(names: list[str], tmp_path: Path) -> None:
             assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"], case["reason"]
             if case["workload"] == "two_layers":
                 assert [step for step, _ in case["results"]["loss"]] == list(range(60)), case["id"]
-            assert ("step" in case["phases"]) == (case["workload"] == "mnist"), case["id"]
+            assert ("step" in case["phases"]) == (case["workload"] == "mnist_train"), case["id"]
