@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from operator_request import FLOATS, Operator
+from operator_request import FLOATS, Operator, parts_of
 from workload import CaseError
 
 STEPS = ("step", "manual_step", "jax_step", "oracle", "train")
@@ -41,10 +41,12 @@ class Call:
         self._function = function
         self._scalars = tuple(_rounded(s.value, s.dtype) for s in operator.scalars)
         self.is_step = operator.steps > 0 and name in STEPS
-        in_place = [array.name for array in operator.inputs if array.in_place]
-        parameters = operator.parameters
+        parameters, self._parts = operator.parameters, operator.parts
         if name == "train":
+            in_place = {array.list or array.name for array in operator.inputs if array.in_place}
+            others = [array for array in operator.inputs if not array.in_place]
             parameters = ["model", *(each for each in parameters if each not in in_place)]
+            self._parts = [0, *parts_of(others, 1)]
         self._names = [*parameters, *(["step"] if self.is_step else [])]
         self._keywords = keywords_of(function, params, len(self._names), fused)
 
@@ -55,7 +57,7 @@ class Call:
         alone it gets the number in place of the param that is split.
         """
         call, scalars, keywords = self._function, self._scalars, {**self._keywords, **keywords}
-        parts = self._operator.parts
+        parts = self._parts
         self._expect_parameters(keywords)
         size = self._operator.splits
         cut = [i for i, array in enumerate(self._operator.inputs) if array.cut]
@@ -64,8 +66,8 @@ class Call:
         def forward(inputs: Sequence[Any], *number: Any) -> Any:
             return call(*inputs, *scalars, *number, **keywords)
 
-        def with_lists(inputs: Sequence[Any]) -> Any:
-            return call(*[inputs[part] for part in parts], *scalars, **keywords)
+        def with_lists(inputs: Sequence[Any], *number: Any) -> Any:
+            return call(*[inputs[part] for part in parts], *scalars, *number, **keywords)
 
         def forward_of_rows(inputs: Sequence[Any]) -> Any:
             rows, given = inputs[cut[0]].shape[0], dict(keywords)
@@ -86,12 +88,9 @@ class Call:
         own decides what is in it.
         """
         arrays = self._operator.outputs
-        if isinstance(result, tuple):
-            found = list(tuple.__iter__(result))
-        elif isinstance(result, list):
-            found = list(list.__iter__(result))
-        else:
-            found = [result]
+        found = _items(result)
+        if any(array.list is not None for array in arrays):
+            found = [item for part in found for item in _items(part)]
         if len(found) != len(arrays):
             names = ", ".join(array.name for array in arrays)
             raise CaseError(
@@ -112,6 +111,12 @@ class Call:
             raise CaseError(
                 f"{self.place}{signature} is called as {self._name}({expected}): {error}"
             ) from error
+
+
+def _items(result: Any) -> list[Any]:
+    if isinstance(result, tuple):
+        return list(tuple.__iter__(result))
+    return list(list.__iter__(result)) if isinstance(result, list) else [result]
 
 
 def keywords_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from json_checks import Shape, boolean, by_key, each, integer, number, one_of, t
 DTYPES = ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool", "i8", "e4m3", "e5m2")
 FLOATS = ("f32", "f16", "bf16", "f64", "e4m3", "e5m2")
 # bench/workloads/described/description.h
-MOST_DIMENSIONS, MOST_ARRAYS = 8, 16
+MOST_DIMENSIONS, MOST_ARRAYS, MOST_SHAPES = 8, 16, 48
 FILLS = ("uniform", "normal", "integers", "permutation", "constant", "function", "data")
 
 
@@ -111,16 +111,8 @@ class Operator:
 
     @property
     def parts(self) -> list[int | slice]:
-        """Where the inputs of each argument stand among all: those of a list are one argument."""
-        parts: dict[str, int | slice] = {}
-        for i, array in enumerate(self.inputs):
-            if array.list is None:
-                parts[array.name] = i
-            else:
-                first = parts.get(array.list, slice(i, i))
-                assert isinstance(first, slice)
-                parts[array.list] = slice(first.start, i + 1)
-        return list(parts.values())
+        """Where the inputs of each argument stand among all."""
+        return parts_of(self.inputs)
 
     @property
     def function(self) -> str:
@@ -132,13 +124,26 @@ class Operator:
         return f"{Path(self.folder).name}/{stem}.py"
 
 
+def parts_of(arrays: Sequence[Array], before: int = 0) -> list[int | slice]:
+    """Return where the arrays of each argument stand, after others: those of a list are one."""
+    parts: dict[str, int | slice] = {}
+    for i, array in enumerate(arrays, before):
+        if array.list is None:
+            parts[array.name] = i
+        else:
+            first = parts.get(array.list, slice(i, i))
+            assert isinstance(first, slice)
+            parts[array.list] = slice(first.start, i + 1)
+    return list(parts.values())
+
+
 _FILL = Shape(
     Fill,
     {"kind": one_of(*FILLS)},
     {
         **dict.fromkeys(("low", "high", "times", "of_low", "of_high"), number),
         "of_kind": one_of(*FILLS[:3]),
-        "of": integer(0, MOST_ARRAYS - 1),
+        "of": integer(0, MOST_SHAPES - 1),
     },
 )
 _ARRAY: Mapping[str, Any] = {

@@ -29,6 +29,7 @@ from host_to_host import (
 from operator_call import Call, keywords_of
 from operator_files import REFERENCE, load, results_of
 from operator_function import Function, state_of
+from operator_request import parts_of
 from operator_tensors import DTYPES, OperatorInputs, written
 from operator_training import trained_model
 from timing import Mark
@@ -182,14 +183,17 @@ class BuiltTraining(Built):
         )
         self._model_of = load(operator, REFERENCE).model
         self._in_place = [i for i, array in enumerate(operator.inputs) if array.in_place]
+        self._weights = parts_of([operator.inputs[i] for i in self._in_place])
         self._others = [i for i, array in enumerate(operator.inputs) if not array.in_place]
-        self._keywords = keywords_of(self._model_of, self._inputs.params, len(self._in_place))
+        self._keywords = keywords_of(self._model_of, self._inputs.params, len(self._weights))
         return super(Built, self)._load(device)
 
     def _rebuild(self) -> Forward:
         device = self._device.torch_device
         weights = [self._sources[i].to(device, copy=True) for i in self._in_place]
-        model = self._model_of(*weights, **self._keywords).to(device)
+        model = self._model_of(*[weights[part] for part in self._weights], **self._keywords).to(
+            device
+        )
         parameters = [p.data for p in model.parameters()]
         train = trained_model(self._train.bound(), model, self._inputs.operator)
         return lambda others: [*parameters, *train(others)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils import _pytree as pytree
 
 from capturing import compiled
 from forward import listed
@@ -54,7 +55,7 @@ def compiled_training(
     small = [p for p, n in zip(places, sizes, strict=True) if n <= _SMALL and not reuses_memory]
 
     def in_place(inputs: list[Tensor], number: int) -> list[Tensor]:
-        found = listed(step(inputs, number))
+        found = pytree.tree_leaves(step(inputs, number))
         values = [y.clone() for y in found[len(places) :]]  # one may be a part of what changes now
         for place, value in zip(places, found, strict=False):
             if place in small:

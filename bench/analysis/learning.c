@@ -91,7 +91,8 @@ bool time_split_of(const case_result_t *result, time_split_t *split) {
 }
 
 const char *allocator_of(const case_t *spec) {
-    return case_technique(spec, "allocator");
+    const char *own = case_technique(spec, "allocator");
+    return own != NULL ? own : case_technique(spec, "alloc");
 }
 
 /* ==== parts of a call or a step =============================================================== */

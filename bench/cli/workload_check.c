@@ -149,7 +149,7 @@ static void print_arrays(const description_t *d, const case_t *defaults) {
     table_t table;
     error_t ignored = ERROR_INIT; /* description_load() has computed the shapes */
     table_init(&table, HEADINGS, 6);
-    described_shape_t shapes[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n;
     description_arrays(d, defaults, shapes, &n, &ignored);
     for (size_t i = 0; i < n; i++) {

@@ -71,6 +71,7 @@ static status_t take_tables(const char *const paths[3], tables_t *tables, char *
         tensor_maps_take(maps, maps_bytes, &tables->maps, &wrong) != STATUS_OK ||
         temporaries_take(temporaries, temporaries_bytes, &tables->temporaries, &wrong) != STATUS_OK)
         *reason = mem_text(wrong.text);
+    tables->launches.temporaries_after_wait = true; /* one launch after the other */
     return STATUS_OK;
 }
 
@@ -93,7 +94,7 @@ static char *file_of(const char *folder, const described_shape_t *shape) {
 
 static status_t add_arrays(const described_data_t *data, const char *folder, size_t workspace_bytes,
                            text_list_t *plan, error_t *err) {
-    size_t order[DESCRIBED_ARRAYS];
+    size_t order[DESCRIBED_SHAPES];
     described_order(data->shapes, data->n_arrays, order);
     for (size_t o = 0; o < data->n_arrays; o++) {
         const described_shape_t *shape = &data->shapes[order[o]];
@@ -129,11 +130,22 @@ static void add_values(const description_t *d, const case_t *spec, text_list_t *
         text_list_add(plan, "step");
 }
 
+static void add_temporaries(const temporaries_t *temporaries, const temporary_size_t *sizes,
+                            text_list_t *plan) {
+    for (size_t i = 0, n = 0; i < temporaries->n; i++) {
+        const described_temporary_t *temporary = &temporaries->items[i];
+        if (temporary->count > 0)
+            text_list_add_format(plan, "list %u", temporary->count);
+        for (uint32_t k = 0; k == 0 || k < temporary->count; k++)
+            text_list_add_format(plan, "temporary %zu %s", sizes[n++].bytes, temporary->name);
+    }
+}
+
 /* Changed before a launch, as on a GPU. */
-static void add_changes(const tables_t *tables, const temporary_size_t *sizes, size_t launch,
-                        bool held[MOST_TEMPORARIES], text_list_t *plan) {
-    for (size_t i = 0; i < tables->temporaries.n; i++) {
-        const bool now = temporary_is_held(&sizes[i], launch);
+static void add_changes(const tables_t *tables, const temporary_size_t *sizes, size_t position,
+                        bool held[MOST_HELD], text_list_t *plan) {
+    for (size_t i = 0; i < temporaries_count(&tables->temporaries); i++) {
+        const bool now = temporary_is_held(&sizes[i], position);
         if (now != held[i])
             text_list_add_format(plan, "%s %zu", now ? "take" : "give_back", i);
         held[i] = now;
@@ -151,7 +163,7 @@ static void add_launch(const described_launch_t *launch, const launch_size_t *si
 
 static void add_map(const described_data_t *data, const tensor_map_size_t *size,
                     text_list_t *plan) {
-    size_t order[DESCRIBED_ARRAYS], argument = 0;
+    size_t order[DESCRIBED_SHAPES], argument = 0;
     AUTO(text_list_free) text_list_t words = {0};
     described_order(data->shapes, data->n_arrays, order);
     while (order[argument] != size->array)
@@ -168,7 +180,7 @@ static void add_map(const described_data_t *data, const tensor_map_size_t *size,
 typedef struct sizes {
     launch_size_t launches[MOST_LAUNCHES];
     tensor_map_size_t maps[MOST_TENSOR_MAPS];
-    temporary_size_t temporaries[MOST_TEMPORARIES];
+    temporary_size_t temporaries[MOST_HELD];
     size_t workspace_bytes;
 } sizes_t;
 
@@ -181,8 +193,8 @@ static status_t evaluate(const tables_t *tables, const description_t *d, const c
     for (size_t i = 0; i < tables->launches.n; i++)
         TRY(launches_size(&tables->launches.items[i], &values, ARCH, &sizes->launches[i], why));
     TRY(tensor_maps_size(&tables->maps, d, spec, MULTIPROCESSORS, sizes->maps, why));
-    TRY(temporaries_size(&tables->temporaries, &tables->launches, &values, sizes->temporaries,
-                         &all_bytes, why));
+    TRY(temporaries_size(&tables->temporaries, &tables->launches, sizes->launches, &values,
+                         sizes->temporaries, &all_bytes, why));
     return launches_workspace(&tables->launches, &values, &sizes->workspace_bytes, why);
 }
 
@@ -203,9 +215,9 @@ static status_t take_outputs(const described_data_t *data, const char *folder, e
 static void add_calls(const tables_t *tables, const sizes_t *sizes, size_t steps,
                       text_list_t *plan) {
     launch_place_t place = LAUNCH_FIRST;
-    bool held[MOST_TEMPORARIES] = {0};
+    bool held[MOST_HELD] = {0};
     while (launches_next(sizes->launches, tables->launches.n, steps, &place)) {
-        add_changes(tables, sizes->temporaries, place.launch, held, plan);
+        add_changes(tables, sizes->temporaries, place.position, held, plan);
         add_launch(&tables->launches.items[place.launch], &sizes->launches[place.launch], &place,
                    plan);
     }
@@ -228,9 +240,7 @@ status_t emulation_run(const char *program, const case_t *spec, const described_
     }
     status_t status = add_arrays(data, folder, sizes.workspace_bytes, &plan, err);
     add_values(data->description, spec, &plan);
-    for (size_t i = 0; i < tables.temporaries.n; i++)
-        text_list_add_format(&plan, "temporary %zu %s", sizes.temporaries[i].bytes,
-                             tables.temporaries.items[i].name);
+    add_temporaries(&tables.temporaries, sizes.temporaries, &plan);
     for (size_t i = 0; i < tables.maps.n; i++)
         add_map(data, &sizes.maps[i], &plan);
     add_calls(&tables, &sizes, description_steps_of(data->description, spec), &plan);

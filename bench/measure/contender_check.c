@@ -169,7 +169,7 @@ static void set_bounds(const case_t *spec, reference_t *reference) {
         return;
     bounds_t *bounds = mem_zeroed(reference->names.n, sizeof *bounds);
     for (size_t i = 0; i < reference->names.n; i++)
-        bounds[i] = reference->verified ? (bounds_t){INFINITY, INFINITY, false}
+        bounds[i] = reference->verified ? (bounds_t){INFINITY, INFINITY, false, 0}
                                         : workload->bounds(spec, reference->names.items[i]);
     reference_bound(reference, bounds);
 }

@@ -33,9 +33,9 @@ typedef struct made_inputs {
     uint64_t seed;         /* … which it is opened with */
     double timeout_s;      /* for one answer */
     char *folder; /* the files of refill seed S are <folder>/S/NAME; NULL: the case has none */
-    described_shape_t shapes[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n_shapes;
-    made_stamp_t stamps[DESCRIBED_ARRAYS]; /* of refill seed 0 */
+    made_stamp_t stamps[DESCRIBED_SHAPES]; /* of refill seed 0 */
     made_files_t *files;                   /* those of refills; of seed 0 they stay */
     size_t n_files, capacity;
 } made_inputs_t;

@@ -207,31 +207,40 @@ static void note_difference(const difference_t *d, const pair_t *pair, check_t *
                     number_text(error, 3, wrong), allowed, worst));
 }
 
-/* The reference, or the losses of its first epoch if that is what was found. */
+/* Its first values, or rows. */
+static void shorten(pair_t *pair, size_t first) {
+    npy_t *expected = &pair->expected;
+    const size_t n = first * (expected->n / expected->shape[0]);
+    for (pair->norm = 0, expected->n = 0; expected->n < n; expected->n++)
+        pair->norm += expected->values[expected->n] * expected->values[expected->n];
+    expected->shape[0] = first;
+}
+
+/* The reference; of a curve its first values, or the losses of its first epoch if that is what was found. */
 static pair_t pair_of(const reference_t *reference, size_t i, const npy_t *found) {
     const bounds_t *bounds = reference->bounds;
     pair_t pair = {reference->names.items[i], reference->arrays[i], reference->norms[i],
                    bounds != NULL ? bounds[i].max_abs : INFINITY,
                    bounds != NULL && bounds[i].of_change};
-    npy_t *expected = &pair.expected;
-    if (strcmp(pair.name, "losses") != 0 || found->n_dimensions != 1 || found->n >= expected->n ||
-        (int64_t)found->n * reference->epochs < (int64_t)expected->n)
-        return pair;
-    for (pair.norm = 0, expected->n = 0; expected->n < found->n; expected->n++)
-        pair.norm += expected->values[expected->n] * expected->values[expected->n];
-    expected->shape[0] = found->n;
+    const npy_t *expected = &pair.expected;
+    if (bounds != NULL && bounds[i].first > 0 && bounds[i].first < expected->shape[0])
+        shorten(&pair, bounds[i].first);
+    if (strcmp(pair.name, "losses") == 0 && found->n_dimensions == 1 && found->n < expected->n &&
+        (int64_t)found->n * reference->epochs >= (int64_t)expected->n)
+        shorten(&pair, found->n);
     return pair;
 }
 
 static void check_array(npy_file_t *file, const reference_t *reference, size_t i, check_t *check,
                         char **reason) {
     const pair_t pair = pair_of(reference, i, &file->array);
-    const npy_t *expected = &pair.expected;
+    const npy_t *expected = &pair.expected,
+                *whole = reference->bounds != NULL ? &reference->arrays[i] : expected;
     const found_t found = {.file = file, .before = pair.is_change ? &reference->initial[i] : NULL};
     difference_t difference;
     error_t err = ERROR_INIT;
-    if (!same_shape(&file->array, expected)) {
-        AUTO_FREE char *actual = shape_text(&file->array), *right = shape_text(expected);
+    if (!same_shape(&file->array, whole)) {
+        AUTO_FREE char *actual = shape_text(&file->array), *right = shape_text(whole);
         not_compared(check, reason,
                      mem_format("%s has shape %s, expected %s", pair.name, actual, right));
     } else if (difference_find(&found, expected, pair.norm, &difference, &err) != STATUS_OK) {

@@ -219,6 +219,7 @@ const phase_t *result_phase(const case_result_t *result, const char *name);
 #define ONE_CALL "one_call"
 #define EAGER_CALL "eager_call"
 #define COMPUTATION "computation"
+#define PHASE_TRAIN "train"
 #define PHASE_STEP "step" /* of a training: `train` over the number of steps */
 
 /* What the phases of a call's parts begin with, each timed alone: "part_NAME". */

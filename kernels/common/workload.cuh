@@ -3,7 +3,7 @@
 //   WORKLOAD_TYPES      type letters as the case's element types: T (float, __half, __nv_bfloat16, double, …), W, …
 //   WORKLOAD_ARGUMENTS  the parameters of every kernel: inputs `const T *__restrict__ x`, lists of them
 //                       `array_list<const T, n> const WORKLOAD_CONSTANT w`, arrays computed in place
-//                       `T *__restrict__`, outputs, `unsigned char *workspace`, scalars, then the params that are not
+//                       `T *__restrict__`, or `array_list<T, n>`, outputs, `unsigned char *workspace`, scalars, then the params that are not
 //                       compiled in as `long long rows`; of a training also `int step`, from 0 on (not of run())
 //   WORKLOAD_STEPS      of a training: steps of a call
 //   COLS, …             each param that workload.json calls constant, in capitals; of the list layers LAYERS=4,5,1,
@@ -86,8 +86,9 @@ struct described_launch {
     described_text<32> every;      // of a training: only in steps divisible by it, 0: in the last; else in each
     described_text<32> index;      // so many launches of this kernel, one after another: a layer, a batch
     unsigned side_by_side;         // 1: those run at the same time, each on its own stream
+    unsigned in_turn;              // 1: as often as the launch above, with each index after it
 };
-static_assert(sizeof(described_launch) == 540, "texts as in launches.h, without a byte more");
+static_assert(sizeof(described_launch) == 544, "texts as in launches.h, without a byte more");
 
 // Launches with those two:   LAUNCHES = {every("10", {"loss", {"sm_count"}}), indexed("layers", {"forward", {"batch"}})};
 __host__ __device__ constexpr described_launch every(described_text<32> steps, described_launch launch) {
@@ -96,6 +97,11 @@ __host__ __device__ constexpr described_launch every(described_text<32> steps, d
 }
 __host__ __device__ constexpr described_launch indexed(described_text<32> times, described_launch launch) {
     launch.index = times;
+    return launch;
+}
+// After an indexed() launch: the two, and further ones like this, take turns, for index 0, then 1, …
+__host__ __device__ constexpr described_launch in_turn(described_launch launch) {
+    launch.in_turn = 1;
     return launch;
 }
 // Only after the last step, whose number `step` is: what writes the weights back.
@@ -115,24 +121,38 @@ __host__ __device__ constexpr described_launch side_by_side(described_text<32> t
 // Another algorithm with the same result, which is not compared with others:   ALGORITHMIC;
 #define ALGORITHMIC extern "C" __device__ const unsigned char is_algorithmic = 1
 
+// Launches that overlap others write temporaries only after wait_for_earlier_kernels(), so that one may be given back
+// while a later kernel has begun:   TEMPORARIES_AFTER_WAIT;
+#define TEMPORARIES_AFTER_WAIT extern "C" __device__ const unsigned char temporaries_after_wait = 1
+
 // Device memory from the case's allocator (technique alloc): taken before the first of its launches, given back after the
 // last one; NULL before and after. Its contents are random at first.
 struct described_temporary {
     char name[64];
     char bytes[64]; // expression
-    char first[64]; // launch: its kernel, or its number in LAUNCHES
+    char first[64]; // launch: its kernel, or its number in LAUNCHES, and which index: "forward[2]"
     char last[64];  // not given: the first
+    unsigned count; // of a list, in whose texts `i` is the number of each; else 0
 };
-static_assert(sizeof(described_temporary) == 256, "texts as in temporaries.h, without a byte more");
+static_assert(sizeof(described_temporary) == 260, "texts as in temporaries.h, without a byte more");
 
-// All of a rung, before the include; kernels get a parameter `float *__restrict__ hidden`:
-//   #define TEMPORARIES TEMPORARY(float, hidden, "4 * rows * 512", "forward", "backward") TEMPORARY(…)
+// All of a rung, before the include; kernels get a parameter `float *__restrict__ hidden`, or, of a list,
+// `array_list<float, 3> const WORKLOAD_CONSTANT a`:
+//   #define TEMPORARIES TEMPORARY(float, hidden, "4 * rows * 512", "forward", "backward") TEMPORARY(…) \
+//                       TEMPORARY_LIST(float, a, 3, "4 * rows", "forward[i]", "backward[2 - i]")
 #ifndef TEMPORARIES
 #define TEMPORARY_ARGUMENTS
 #else
+__host__ __device__ constexpr described_temporary temporary_list(unsigned count, described_temporary temporary) {
+    temporary.count = count;
+    return temporary;
+}
 #define TEMPORARY(type, name, ...) {#name, __VA_ARGS__},
+#define TEMPORARY_LIST(type, name, count, ...) temporary_list(count, {#name, __VA_ARGS__}),
 extern "C" __device__ const described_temporary temporaries[] = {TEMPORARIES};
 #undef TEMPORARY
+#undef TEMPORARY_LIST
 #define TEMPORARY(type, name, ...) , type *__restrict__ name
+#define TEMPORARY_LIST(type, name, count, ...) , array_list<type, count> const WORKLOAD_CONSTANT name
 #define TEMPORARY_ARGUMENTS TEMPORARIES
 #endif

@@ -2,7 +2,7 @@
 // each, comes from bench/emulate/program.c:
 //   tables FILE MAPS TEMPORARIES    write WORKSPACE, 64 bytes, and LAUNCHES to FILE, the other tables to theirs
 //   run             then from stdin:
-//   list N                        the N arrays that follow are one argument
+//   list N                        the N arrays, or temporaries, that follow are one argument
 //   array ROLE BYTES NAME PATH    an argument: input, weight, in_place, output or workspace; PATH is what it holds
 //   value BITS                    an argument: the eight bytes of a scalar or param
 //   map ARRAY BYTES SWIZZLE RANK SIZE BOX STEP STRIDE …    a tensor map: of which array, bytes of an element;
@@ -18,7 +18,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-static constexpr unsigned MOST_MAPS = 8, MOST_TEMPORARIES = 32, MOST_ARGUMENTS = 96;
+static constexpr unsigned MOST_MAPS = 8, MOST_TEMPORARIES = 128, MOST_ARGUMENTS = 96;
 struct alignas(128) map_argument_t {
     unsigned char bytes[128];
 };
@@ -173,6 +173,15 @@ static map_argument_t read_map(void *const *pointers) {
     return argument;
 }
 
+// Of a list only the first, where the others follow.
+static void add_argument(void **arguments, unsigned &n, unsigned &listed, void *argument) {
+    if (listed == 0)
+        arguments[n++] = argument;
+    else if (arguments[n - 1] == nullptr)
+        arguments[n - 1] = argument;
+    listed -= listed > 0;
+}
+
 int main(int n_words, char **words) {
     if (n_words == 5 && strcmp(words[1], "tables") == 0) {
         write_table("tensor_maps", words[3]);
@@ -201,7 +210,7 @@ int main(int n_words, char **words) {
             array.read();
             program.temporaries[program.n_temporaries] = &array;
             program.held[program.n_temporaries] = nullptr;
-            arguments[n++] = &program.held[program.n_temporaries++];
+            add_argument(arguments, n, listed, &program.held[program.n_temporaries++]);
         } else if (strcmp(what, "map") == 0 && program.n_maps < MOST_MAPS) {
             program.maps[program.n_maps++] = read_map(pointers);
         } else if (strcmp(what, "step") == 0) {
@@ -214,11 +223,7 @@ int main(int n_words, char **words) {
             array.read();
             void **pointer = &pointers[arrays.size() - 1];
             *pointer = array.bytes > 0 ? array.data : nullptr;
-            if (listed == 0)
-                arguments[n++] = pointer;
-            else if (arguments[n - 1] == nullptr)
-                arguments[n - 1] = pointer;
-            listed -= listed > 0;
+            add_argument(arguments, n, listed, pointer);
             if (!array.is_by_value())
                 continue;
             std::vector<unsigned char> &values = values_of[n - 1];

@@ -17,6 +17,25 @@
 // Limits  Without clusters (before sm_90) a tile is one block's, and most multiprocessors idle. Two blocks per
 //         multiprocessor would hide what precedes the wait, but the blocks of a kernel then share some multiprocessors
 //         and leave others idle: 57 us per step. The host's launches, 7 of 2.5 us: 18 us.
+// Of a described workload.
+#define TEMPORARIES                                                                                                    \
+    TEMPORARY_LIST(float, a, DEPTH - 1, "4 * batch * width", "linear_relu[i]", "train_layers")                         \
+    TEMPORARY(float, row_losses, "4 * batch", "linear_loss", "train_layers")                                           \
+    TEMPORARY(float, last_delta, "40 * batch", "linear_loss", "train_layers")                                          \
+    TEMPORARY_LIST(float, delta, DEPTH - 1, "4 * batch * width", "linear_loss", "train_layers")
+#define KERNELS_OF_linear_relu(bounds)                                                                                 \
+    WIDE_KERNEL_OF(linear_relu, bounds,                                                                                \
+                   index == 0 ? OF_IMAGES(forward_op(LAYER(0), x, a[0]))                                               \
+                              : forward_op(LAYER(index), a[index - 1], a[index]))
+#define KERNELS_OF_linear_loss(bounds)                                                                                 \
+    SINGLE_KERNEL_OF(                                                                                                  \
+        linear_loss, linear_loss, bounds,                                                                              \
+        with_loss(OF_IMAGES(backward_op(LAYER(DEPTH - 1), a[DEPTH - 2], last_delta, delta[DEPTH - 2])), row_losses))
+// Launch k is for layer DEPTH - 2 - k.
+#define KERNELS_OF_input_gradient_relu(bounds)                                                                         \
+    WIDE_KERNEL_OF(input_gradient_relu, bounds,                                                                        \
+                   backward_op(LAYER(DEPTH - 2 - index), a[DEPTH - 3 - index], delta[DEPTH - 2 - index],               \
+                               delta[DEPTH - 3 - index]))
 #include "last_layer.cuh"
 #include "train_layers.cuh"
 #include "wide_forward.cuh"
@@ -26,6 +45,20 @@
 #endif
 
 constexpr unsigned OVERLAPS = __CUDA_ARCH__ >= 900 ? STAGE_OVERLAPPED : 0;
+#ifdef WORKLOAD_ARGUMENTS
+#if IN_GRAPH
+LAUNCHED_AS_GRAPH;
+#endif
+TEMPORARIES_AFTER_WAIT;
+LAUNCHES = {
+    indexed("depth - 1", WIDE_LAUNCH("linear_relu", OVERLAPS)),
+    operator_launch("linear_loss", LAST_THREADS, BATCH, OVERLAPS),
+#if DEPTH > 2
+    indexed("depth - 2", WIDE_LAUNCH("input_gradient_relu", OVERLAPS)),
+#endif
+    operator_launch("train_layers", LAYER_THREADS, first_block(DEPTH) + 1, OVERLAPS, LAYER_SHARED),
+};
+#else
 PLAN = {1, IN_GRAPH, 0, 0, 0};
 STAGES = {
     WIDE_STAGE("linear_relu", STAGE_EPOCH, OVERLAPS),
@@ -35,6 +68,7 @@ STAGES = {
     WIDE_STAGE("linear", STAGE_AFTER, OVERLAPS),
     VALIDATE_STAGE,
 };
+#endif
 
 WIDE_KERNEL(input_gradient_relu) {
     wide_t wide;

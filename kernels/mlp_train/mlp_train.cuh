@@ -6,8 +6,15 @@
 // in PyTorch's order and allocates their results. WIDTH, DEPTH, BATCH and DTYPE_TF32 come from the workload's
 // descriptor. The last batch of an epoch may be smaller, the validation's is larger: kernels accept any number of rows.
 #pragma once
-#include "../common/cross_entropy.cuh"
+#ifdef WORKLOAD_ARGUMENTS
+// In which the blocks of a launch for all steps exchange activations and deltas.
+#define STEPS_MEMORY(rows) TEMPORARY(float, memory, "4 * " #rows " * (3 * (depth - 1) * width + 16)", "train_steps")
+#include "../common/workload.cuh"
+#else
 #include "../common/launch.cuh"
+#endif
+
+#include "../common/cross_entropy.cuh"
 #include "../common/warp.cuh"
 
 // A rung with tf32 tensor cores defines TAKES_TF32 before it includes this file.
@@ -58,10 +65,17 @@ struct steps_t {
 static_assert(sizeof(op_t) == 112 && sizeof(layers_t) == 24 + DEPTH * sizeof(op_t), "the host's layout");
 static_assert(sizeof(steps_t) == sizeof(layers_t), "the host's layout");
 
+#ifdef WORKLOAD_ARGUMENTS
+#include "described.cuh"
+#else
 #define OPERATOR(name, threads) extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ op_t p)
 
 // For STAGES: a block computes `rows` x `columns` of the result; 0: all of them.
+#define STEPS_KERNEL(cluster, threads)                                                            \
+    extern "C" __global__ void __cluster_dims__(cluster, 1, 1) __launch_bounds__(threads, 1) \
+        train_steps(const __grid_constant__ steps_t p)
 #define OPERATOR_STAGE(name, threads, rows, columns) {name, STAGE_EPOCH, 0, threads, 1, 0, 0, 0, rows, columns, 1}
+#endif
 
 __device__ __forceinline__ size_t source_row(const op_t &p, unsigned row) {
     return p.order != nullptr ? p.order[row] : row;
@@ -111,6 +125,7 @@ __device__ __forceinline__ void load_logits(const op_t &p, unsigned row, float (
         logit[k] = p.x[(size_t)row * CLASSES + k];
 }
 
+#ifndef WORKLOAD_ARGUMENTS
 // ---- validate: loss[0] = sum of the losses, loss[1] = rows whose largest logit is their label's ----------------
 
 constexpr unsigned VALIDATE_THREADS = 1024;
@@ -139,3 +154,4 @@ OPERATOR(validate, VALIDATE_THREADS) {
         p.loss[1] = right;
     }
 }
+#endif

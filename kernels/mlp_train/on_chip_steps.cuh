@@ -296,8 +296,7 @@ struct trainer_t : last_layer_t {
     }
 };
 
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
-    train_steps(const __grid_constant__ steps_t p) {
+STEPS_KERNEL(CLUSTER, THREADS) {
     trainer_t trainer(p, *(block_t *)shared_memory);
     trainer.begin();
     for (unsigned s = 0; s < p.steps; s++)

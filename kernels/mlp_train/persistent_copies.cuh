@@ -53,7 +53,7 @@ struct copies_of_block_t {
         __syncthreads();
         barriers++;
         if (threadIdx.x == 0)
-            asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(&arrivals) : "memory");
+            add_release(&arrivals);
     }
 
     __device__ __forceinline__ void wait() const {

@@ -33,6 +33,10 @@ __device__ __forceinline__ unsigned count_release(unsigned *counter) {
     return before;
 }
 
+__device__ __forceinline__ void add_release(unsigned *counter) {
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+}
+
 __device__ __forceinline__ unsigned load_acquire(const unsigned *from) {
     unsigned v;
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(from) : "memory");

@@ -163,6 +163,40 @@ __device__ __forceinline__ void mean_of_losses(const layers_t &p) {
         *p.loss = sum / p.rows;
 }
 
+__device__ __forceinline__ void train_tile(const op_t &p, unsigned block, unsigned rows) {
+    const tile_t tile = tile_of(block, LAYER_TILE, LAYER_TILE, p.n_in);
+    gradient_t gradient = {};
+    float bias[8] = {}, *memory = (float *)shared_memory;
+    add_batch(memory, p, tile, rows, gradient, bias);
+    update_weights(memory + LAYER_STAGES * 2 * CHUNK_FLOATS, p, tile, gradient);
+    update_biases(p, tile, bias);
+}
+
+#ifdef WORKLOAD_ARGUMENTS
+// The first block of a layer; of layer DEPTH: how many there are.
+__host__ __device__ constexpr unsigned first_block(unsigned layer) {
+    constexpr unsigned ACROSS = tiles(WIDTH, LAYER_TILE), FIRST = ACROSS * tiles(PIXELS, LAYER_TILE);
+    return layer == 0      ? 0
+           : layer < DEPTH ? FIRST + (layer - 1) * ACROSS * ACROSS
+                           : first_block(DEPTH - 1) + tiles(CLASSES, LAYER_TILE) * ACROSS;
+}
+
+BOUNDED_KERNEL(train_layers, LAYER_THREADS) {
+    unsigned layer = 0;
+#pragma unroll
+    for (unsigned l = 1; l < DEPTH; l++)
+        layer += blockIdx.x >= first_block(l);
+    op_t p = LAYER(layer);
+    if (blockIdx.x == first_block(DEPTH)) {
+        layers_t losses;
+        losses.row_losses = row_losses, losses.loss = loss + step, losses.rows = p.rows;
+        mean_of_losses(losses);
+        return;
+    }
+    p = gradient_op(p, layer == 0 ? x : a[layer - 1], layer == DEPTH - 1 ? last_delta : delta[layer], nullptr, nullptr);
+    train_tile(layer == 0 ? OF_IMAGES(p) : p, blockIdx.x - first_block(layer), p.rows);
+}
+#else
 __device__ __forceinline__ unsigned layer_of_block(const layers_t &p) {
     unsigned layer = 0;
 #pragma unroll
@@ -177,10 +211,6 @@ extern "C" __global__ void __launch_bounds__(LAYER_THREADS) train_layers(const _
         return;
     }
     const op_t &p = layers.layer[layer_of_block(layers)];
-    const tile_t tile = tile_of(blockIdx.x - p.first_block, LAYER_TILE, LAYER_TILE, p.n_in);
-    gradient_t gradient = {};
-    float bias[8] = {}, *memory = (float *)shared_memory;
-    add_batch(memory, p, tile, layers.rows, gradient, bias);
-    update_weights(memory + LAYER_STAGES * 2 * CHUNK_FLOATS, p, tile, gradient);
-    update_biases(p, tile, bias);
+    train_tile(p, blockIdx.x - p.first_block, layers.rows);
 }
+#endif

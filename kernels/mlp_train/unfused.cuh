@@ -1,11 +1,80 @@
 // One kernel per operator, as in PyTorch's eager mode: all but the matrix products (linear, input_gradient,
 // weight_gradient), which the rung defines.
 #pragma once
+// Of a described workload. Launch k of the way back is for layer DEPTH - 1 - k, and the gradients of the layer before.
+#define OF_HIDDEN(name, ...) TEMPORARY_LIST(float, name, DEPTH - 1, __VA_ARGS__)
+#define OF_BATCH "4 * batch * width"
+#define TEMPORARIES                                                                                                    \
+    TEMPORARY(float, pixels, "4 * batch * 784", "gather", "weight_gradient")                                           \
+    OF_HIDDEN(z, OF_BATCH, "linear[i]", "relu[i]")                                                                     \
+    OF_HIDDEN(a, OF_BATCH, "relu[i]", "relu_gradient[depth - 2 - i]")                                                  \
+    TEMPORARY(float, logits, "4 * batch * 10", "last_linear", "softmax_loss")                                          \
+    TEMPORARY(float, last_delta, "4 * batch * 10", "softmax_loss", "input_gradient[0]")                                \
+    OF_HIDDEN(dx, OF_BATCH, "input_gradient[i]", "relu_gradient[i]")                                                   \
+    OF_HIDDEN(delta, OF_BATCH, "relu_gradient[depth - 2 - i]", "bias_gradient[min(depth - 2, depth - 1 - i)]")         \
+    TEMPORARY(float, last_dw, "40 * width", "last_weight_gradient", "update")                                          \
+    TEMPORARY(float, last_db, "40", "last_bias_gradient", "update")                                                    \
+    OF_HIDDEN(dw, "4 * width * (784 * (i == 0) + width * (i > 0))", "weight_gradient[depth - 2 - i]", "update[i]")     \
+    OF_HIDDEN(db, "4 * width", "bias_gradient[depth - 2 - i]", "update[i]")
 #include "mlp_train.cuh"
 
 constexpr unsigned THREADS = 256, TILE = 16;
 static_assert(THREADS == TILE * TILE, "one thread per element of a tile");
 
+#ifdef WORKLOAD_ARGUMENTS
+#define LAST (DEPTH - 1)
+#define BEFORE (DEPTH - 2 - index)  // in launch `index` of the way back
+#define INPUT(layer) ((layer) == 0 ? pixels : a[(layer) - 1])
+#define KERNELS_OF_gather(bounds) \
+    SINGLE_KERNEL_OF(gather, gather, bounds, OF_IMAGES(forward_op(LAYER(0), x, pixels)))
+#define KERNELS_OF_linear(bounds)                                                           \
+    KERNEL_OF(linear, linear, bounds, forward_op(LAYER(index), INPUT(index), z[index]))     \
+    SINGLE_KERNEL_OF(last_linear, linear, bounds, forward_op(LAYER(LAST), INPUT(LAST), logits))
+#define KERNELS_OF_relu(bounds) KERNEL_OF(relu, relu, bounds, forward_op(LAYER(index), z[index], a[index]))
+#define KERNELS_OF_softmax_loss(bounds)              \
+    SINGLE_KERNEL_OF(softmax_loss, softmax_loss, bounds, \
+                     with_loss(OF_IMAGES(backward_op(LAYER(LAST), logits, last_delta, nullptr)), loss + step))
+#define KERNELS_OF_input_gradient(bounds)              \
+    KERNEL_OF(input_gradient, input_gradient, bounds, \
+              backward_op(LAYER(BEFORE + 1), nullptr, index == 0 ? last_delta : delta[BEFORE + 1], dx[index]))
+#define KERNELS_OF_relu_gradient(bounds)             \
+    KERNEL_OF(relu_gradient, relu_gradient, bounds, \
+              backward_op(LAYER(BEFORE), a[BEFORE], dx[index], delta[BEFORE]))
+#define GRADIENTS_OF(operator, bounds)                                                                                 \
+    KERNEL_OF(operator, operator, bounds,                                                                              \
+              gradient_op(LAYER(BEFORE), INPUT(BEFORE), delta[BEFORE], dw[BEFORE], db[BEFORE]))                        \
+    SINGLE_KERNEL_OF(last_##operator, operator, bounds,                                                                \
+                     gradient_op(LAYER(LAST), INPUT(LAST), last_delta, last_dw, last_db))
+#define KERNELS_OF_weight_gradient(bounds) GRADIENTS_OF(weight_gradient, bounds)
+#define KERNELS_OF_bias_gradient(bounds) GRADIENTS_OF(bias_gradient, bounds)
+// The grid is that of the largest layer.
+#define KERNELS_OF_update(bounds)                                                                                      \
+    extern "C" __global__ void __launch_bounds__ bounds update(KERNEL_ARGUMENTS, int index) {                          \
+        const bool is_last = index == LAST;                                                                            \
+        const op_t p = gradient_op(LAYER(index), nullptr, nullptr, is_last ? last_dw : dw[index],                      \
+                                   is_last ? last_db : db[index]);                                                     \
+        if (blockIdx.x < p.n_out * tiles(p.n_in, THREADS))                                                             \
+            update_of(p);                                                                                              \
+    }
+
+constexpr unsigned LARGEST = WIDTH > PIXELS ? WIDTH : PIXELS, OF_ROW = tiles(WIDTH, THREADS);
+__host__ __device__ constexpr unsigned squares(unsigned rows, unsigned columns) {
+    return tiles(rows, TILE) * tiles(columns, TILE);
+}
+#define UNFUSED_STAGES                                                                                                 \
+    operator_launch("gather", THREADS, BATCH),                                                                         \
+        indexed("depth - 1", operator_launch("linear", THREADS, squares(BATCH, WIDTH))),                               \
+        in_turn(operator_launch("relu", THREADS, BATCH * OF_ROW)),                                                     \
+        operator_launch("last_linear", THREADS, squares(BATCH, CLASSES)), operator_launch("softmax_loss", THREADS, 1), \
+        operator_launch("last_weight_gradient", THREADS, squares(CLASSES, WIDTH)),                                     \
+        operator_launch("last_bias_gradient", THREADS, 1),                                                             \
+        indexed("depth - 1", operator_launch("input_gradient", THREADS, squares(BATCH, WIDTH))),                       \
+        in_turn(operator_launch("relu_gradient", THREADS, BATCH * OF_ROW)),                                            \
+        in_turn(operator_launch("weight_gradient", THREADS, squares(WIDTH, LARGEST))),                                 \
+        in_turn(operator_launch("bias_gradient", THREADS, OF_ROW)),                                                    \
+        indexed("depth", operator_launch("update", THREADS,                                                            \
+                                         (WIDTH > CLASSES ? WIDTH : CLASSES) * tiles(LARGEST, THREADS)))
+#else
 #define UNFUSED_STAGES                                          \
     OPERATOR_STAGE("linear", THREADS, TILE, TILE),              \
         OPERATOR_STAGE("input_gradient", THREADS, TILE, TILE),  \
@@ -16,6 +85,7 @@ static_assert(THREADS == TILE * TILE, "one thread per element of a tile");
         OPERATOR_STAGE("relu_gradient", THREADS, 1, THREADS),   \
         OPERATOR_STAGE("bias_gradient", THREADS, 1, THREADS),   \
         OPERATOR_STAGE("update", THREADS, 1, THREADS), VALIDATE_STAGE
+#endif
 
 // y = the images of the batch, one per block.
 OPERATOR(gather, THREADS) {

@@ -21,6 +21,8 @@ WIDE_KERNEL(linear_relu) {
     forward<true>(p);
 }
 
+#ifndef WORKLOAD_ARGUMENTS
 WIDE_KERNEL(linear) {
     forward<false>(p);
 }
+#endif

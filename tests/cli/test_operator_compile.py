@@ -60,9 +60,22 @@ REFUSED = {
         temporaries('TEMPORARY(T, t, "n", "1", "0")'),
         'TEMPORARIES[0] (t): last: found "0", launch 0, expected launch 1 ("1") or a later one',
     ),
+    "temporary_lists": (
+        temporaries('TEMPORARY_LIST(T, t, 129, "n", "twice")'),
+        "its TEMPORARIES are 129, expected at most 128 with each of a list",
+    ),
+    "temporary_index": (
+        temporaries('TEMPORARY_LIST(T, t, 2, "n * i", "twice[j]")'),
+        'TEMPORARIES[0] (t): first: "j": character 1: unknown name "j" (known: n, sm_count, i)',
+    ),
+    "in_turn": (
+        'LAUNCHES = {{"twice", {"n"}}, in_turn({"twice", {"n"}})};\n' + KERNEL,
+        "its LAUNCHES[1] is in_turn: expected no index of its own, and an indexed launch above it, "
+        "not side by side",
+    ),
     "temporary_many": (
         temporaries("".join(f'TEMPORARY(T, t{i}, "n", "twice") ' for i in range(33))),
-        "its TEMPORARIES take 8448 bytes; expected 1 to 32 of 256 bytes",
+        "its TEMPORARIES take 8580 bytes; expected 1 to 32 of 260 bytes",
     ),
     "threads": (
         'LAUNCHES = {{"twice", {"n"}, {"64", "32"}}};\n' + KERNEL,
@@ -87,7 +100,7 @@ REFUSED = {
     ),
     "many": (
         "LAUNCHES = {" + '{"twice", {"1"}, {"1"}}, ' * 33 + "};\n" + KERNEL,
-        "its LAUNCHES take 17820 bytes; expected 1 to 32 launches of 540 bytes",
+        "its LAUNCHES take 17952 bytes; expected 1 to 32 launches of 544 bytes",
     ),
 }
 

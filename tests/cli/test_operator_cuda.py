@@ -432,9 +432,10 @@ def test_launches_of_a_training(tmp_path: Path) -> None:
     assert not any(line.startswith("p is") for line in gpu.launches())
 
 
-def test_a_training_that_is_compared_by_its_steps(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compared", ["step", "train"])
+def test_a_training_that_is_compared_by_its_steps(tmp_path: Path, compared: str) -> None:
     gpu = Gpu(tmp_path / "gpu", more_in_c=TRAINING_IN_C)
-    folder = growing(tmp_path / "growing", TRAINING_RUNG, compare="step")
+    folder = growing(tmp_path / "growing", TRAINING_RUNG, compare=compared)
     contenders = [cuda("grow", alloc=["malloc"]), cuda("grow", launch=["graph"])]
     cases = gpu.run(folder, contenders)
     parts = {"part_record", "part_add"}
@@ -486,6 +487,73 @@ def test_a_whole_training_is_call_after_call(tmp_path: Path) -> None:
         assert values == pytest.approx([values[0] + 6 * step for step in steps])
         assert results["accuracy"] == pytest.approx(values[0] + 6 * 16)
         assert results["dataset"] == "made up"
+
+
+# Of two arrays: t[i] is 6 x, or 12 x, then added to p[i].
+LISTS = """
+    #define TEMPORARIES TEMPORARY_LIST(float, t, 2, "4 * n", "grow[i]", "add[i]")
+    #include "common/workload.cuh"
+    LAUNCHES = {indexed("2", {"grow"}), in_turn({"add"})};
+    INDEXED_KERNEL(grow) { t[index][0] = 6 * (index + 1) * x[0]; }
+    INDEXED_KERNEL(add) { p[index][0] += t[index][0]; first[step / 2] = p[0][0]; }
+    """
+LISTS_IN_C = """
+    static void run_grow(const kernel_t *kernel, void *const *arguments) {
+        float *const *p = arguments[1], *const *t = arguments[7];
+        const int index = AT(int, 8);
+        const bool adds = kernel->name[0] == 'a';
+        if (t[index] == NULL || t[1 - index] != NULL)
+            note("another is held");
+        if (adds && AT(int, 6) % 2 == 0 && index == 0)
+            AT(float *, 2)[AT(int, 6) / 2] = p[0][0];
+        for (long long i = 0; i < AT(long long, 4) && adds; i++)
+            p[index][i] += t[index][i];
+        for (long long i = 0; i < AT(long long, 4) && !adds; i++)
+            t[index][i] = 6 * (index + 1) * AT(const float *, 0)[i];
+    }
+    #define LISTS .argument_bytes = {8, 16, 8, 8, 8, 8, 4, 16, 4}, .n_arguments = 9, .run = run_grow
+    const kernel_t grow = {"grow", LISTS}, add = {"add", LISTS};
+    """
+LISTS_OMP = """
+void run(const T *x, T *const *p, T *first, long long n, long long steps) {
+    for (int s = 0; s < WORKLOAD_STEPS; s++) {
+        if (s % 2 == 0)
+            first[s / 2] = p[0][0];
+        for (long long i = 0; i < n; i++)
+            p[0][i] += 6 * x[i], p[1][i] += 12 * x[i];
+    }
+}
+"""
+
+
+def test_lists_in_place_and_of_temporaries(tmp_path: Path) -> None:
+    """Two launches take turns, and each has of a list what its index has taken."""
+    gpu = Gpu(tmp_path / "gpu", more_in_c=LISTS_IN_C)
+    inputs = [{**MIXED["inputs"][0], "repeat": 2}, X]
+    folder = growing(tmp_path / "growing", "", inputs=inputs, compare="step")
+    step = "def step(p, x, step): return [p[i] + 6 * (i + 1) * x for i in range(2)], p[0][0]"
+    for name, text in {"reference.py": step, "grow.cu": LISTS, "omp.c": LISTS_OMP}.items():
+        (folder / name).write_text(text)
+    contenders = [
+        cuda("grow", alloc=["arena", "malloc", "caching"]),
+        {"engine": "cpu", "variants": ["omp"]},
+        {"engine": "pytorch", "device": ["cpu"], "variants": ["eager", "compile"]},
+    ]
+    cases = gpu.run(folder, contenders)
+    assert len(cases) == 6
+    for case in cases.values():
+        ok(case)
+    assert not {line for line in gpu.launches() if "held" in line}
+    calls = {
+        name: [call["driver_calls"] for call in case["results"]["epochs"]]
+        for name, case in cases.items()
+        if name.startswith("grow")
+    }
+    # Four arrays, and in each of five steps two temporaries: all of it taken and given back.
+    assert calls["grow/alloc=malloc"] == [28, 28]
+    assert calls["grow"] == [0, 0]
+    first, later = calls["grow/alloc=caching"]
+    assert first > 0 and later == 0
 
 
 def test_a_whole_training_has_whole_calls(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ SIZES: dict[str, dict[str, list[Any]]] = {
     "mlp_infer": {"batch": [17], "layers": [[4, 5, 1], [3, 4, 2, 6]], "dtype": ["f32", "f16"]},
     "top_k": {"cols": [101]},
     "linreg_train": {"points": [4, 1001, 100001], "epochs": [23]},
+    "mlp": {"width": [24], "batch": [32], "images": [70], "epochs": [1], "dtype": ["f32", "tf32"]},
     # In float16 a step at a small rate changes few weights, so that one of them counts for much.
     "mnist_train": {
         "hidden": [64],
@@ -55,18 +56,22 @@ OF_A_TRAINING = [
     CONTENDERS[0],
     {"engine": "jax", "device": ["cpu"], "variants": ["jit", "scan"]},
 ]
-TRAININGS = ("linreg_train", "mnist_train", "two_layers")
+TRAININGS = ("linreg_train", "mlp", "mnist_train", "two_layers")
+BY_STEP = ("mlp", "mnist_train")
 IN_C = {
     "linreg_train": [{"engine": "cpu", "variants": [name]} for name in ("omp", "ref")],
     "mlp_infer": [{"engine": "cpu", "variants": ["omp"]}],
+    "mlp": [{"engine": "cpu", "variants": ["omp"]}],
     "mnist_train": [{"engine": "cpu", "variants": ["omp"]}],
 }
 # Less work by default: a check runs the reference there.
 SMALLER = {
     "linreg_train": {"points": 5000, "epochs": 20},
+    "mlp": {"width": 24, "batch": 32, "images": 70, "epochs": 1},
     "mnist_train": {"images": 96, "steps": 3},
 }
 RATES = {"mnist_train": 100}
+OF_MLP = ["--set", "epochs=1", "--set"]
 OF_MNIST = ["--set", "batch=32", "--set", "images=96", "--set", "steps=3"]
 # Rungs that take narrow layers, too, and with few blocks.
 DEFINED = {
@@ -77,6 +82,11 @@ DEFINED = {
 }
 # Rungs that small sizes skip: with a cluster, and one that needs all of its blocks.
 MORE_RUNS = {
+    # Whole eights, three layers; two rows of tiles, of which the last batch has one, and single words.
+    "mlp": [
+        [*OF_MLP, "width=24", "--set", "images=70", "--set", "batch=32", "--set", "depth=3"],
+        [*OF_MLP, "width=5", "--set", "images=130", "--set", "batch=100", "--set", "depth=2"],
+    ],
     "mnist_train": [
         [*OF_MNIST, "--set", "hidden=128"],
         [
@@ -174,4 +184,4 @@ def test_every_contender_is_right(names: list[str], tmp_path: Path) -> None:
             assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"], case["reason"]
             if case["workload"] == "two_layers":
                 assert [step for step, _ in case["results"]["loss"]] == list(range(60)), case["id"]
-            assert ("step" in case["phases"]) == (case["workload"] == "mnist_train"), case["id"]
+            assert ("step" in case["phases"]) == (case["workload"] in BY_STEP), case["id"]

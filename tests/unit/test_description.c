@@ -143,8 +143,8 @@ static void test_lists_of_arrays(void **state) {
     AUTO(case_free) case_t spec = make_case("f16", 6, 100);
     int64_t layers[] = {5, 1, 2};
     case_add_param(&spec, "layers", &(value_t){.kind = VALUE_INTS, .ints = layers, .n_ints = 3});
-    described_shape_t shapes[DESCRIBED_ARRAYS];
-    size_t n, order[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
+    size_t n, order[DESCRIBED_SHAPES];
     assert_ok(description_arrays(*state, &spec, shapes, &n, &err));
     assert_int_equal(n, 10);
     assert_string_equal(shapes[4].name, "noise_0");

@@ -140,19 +140,37 @@ static void test_workspace(void **state) {
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+/* Each expected: step, launch, index. */
+static void expect_order(const launch_size_t *sizes, size_t n, size_t steps,
+                         const int expected[][3], size_t n_expected) {
+    launch_place_t place = LAUNCH_FIRST;
+    for (size_t i = 0; i < n_expected; i++) {
+        assert_true(launches_next(sizes, n, steps, &place));
+        const int found[] = {place.step, (int)place.launch, place.index};
+        assert_memory_equal(found, expected[i], sizeof found);
+    }
+    assert_false(launches_next(sizes, n, steps, &place));
+}
+
 static void test_order_of_a_training(void **state) {
     const launch_size_t sizes[] = {
         {.every = 2}, {.every = 1, .repeat = 2}, {.every = 3}, {.every = 0}};
-    /* step, launch, index */
     static const int EXPECTED[][3] = {{0, 0, 0}, {0, 1, 0}, {0, 1, 1}, {0, 2, 0}, {1, 1, 0},
                                       {1, 1, 1}, {2, 0, 0}, {2, 1, 0}, {2, 1, 1}, {2, 3, 0}};
-    launch_place_t place = LAUNCH_FIRST;
-    for (size_t i = 0; i < COUNT_OF(EXPECTED); i++) {
-        assert_true(launches_next(sizes, COUNT_OF(sizes), 3, &place));
-        const int found[] = {place.step, (int)place.launch, place.index};
-        assert_memory_equal(found, EXPECTED[i], sizeof found);
-    }
-    assert_false(launches_next(sizes, COUNT_OF(sizes), 3, &place));
+    expect_order(sizes, COUNT_OF(sizes), 3, EXPECTED, COUNT_OF(EXPECTED));
+}
+
+static void test_launches_in_turn(void **state) {
+    const launch_size_t sizes[] = {{.every = 1, .repeat = 2},
+                                   {.every = 2, .repeat = 2, .in_turn = true},
+                                   {.every = 1, .repeat = 2, .in_turn = true},
+                                   {.every = 1},
+                                   {.every = 1, .repeat = 1},
+                                   {.every = 1, .repeat = 1, .in_turn = true}};
+    static const int EXPECTED[][3] = {
+        {0, 0, 0}, {0, 1, 0}, {0, 2, 0}, {0, 0, 1}, {0, 1, 1}, {0, 2, 1}, {0, 3, 0}, {0, 4, 0},
+        {0, 5, 0}, {1, 0, 0}, {1, 2, 0}, {1, 0, 1}, {1, 2, 1}, {1, 3, 0}, {1, 4, 0}, {1, 5, 0}};
+    expect_order(sizes, COUNT_OF(sizes), 2, EXPECTED, COUNT_OF(EXPECTED));
 }
 
 /* Of a training a graph has many nodes, which must not take seconds to prepare. */

@@ -250,6 +250,29 @@ static void test_request_of_a_training(void **state) {
     assert_int_equal(json_integer_value(json_object_get(loss, "every")), 10);
 }
 
+/* Its sample is an epoch, and w and b are lists, whose parts have the bounds of the list. */
+static void test_a_training_of_lists(void **state) {
+    const description_t *added;
+    AUTO(text_list_free) text_list_t defines = {0};
+    assert_ok(described_add("tests/fixtures/examples/mlp", NULL, &added, &err));
+    const workload_t *workload = workload_find(added->name);
+    AUTO(case_free) case_t spec = case_of(workload, "f32");
+    workload->constants(&spec, &defines);
+    assert_true(text_list_has(
+        &defines,
+        "WORKLOAD_ARGUMENTS=const T *__restrict__ x, const unsigned char *__restrict__ labels, "
+        "const int *__restrict__ order, array_list<T, 4> const WORKLOAD_CONSTANT w, "
+        "array_list<T, 4> const WORKLOAD_CONSTANT b, float *__restrict__ loss, "
+        "unsigned char *workspace, float rate, long long epochs, long long seed, long long images "
+        "WORKLOAD_STEP"));
+    assert_string_equal(workload->compared_by, "train");
+    assert_true(described_is_by_step(added));
+    assert_true(workload->sample_is_epoch && !workload_find("linreg_train")->sample_is_epoch);
+    const bounds_t bounds = workload->bounds(&spec, "b_2");
+    assert_true(bounds.of_change && bounds.rel_l2 == 0.2);
+    assert_int_equal(workload->bounds(&spec, "loss").first, 50);
+}
+
 static void test_a_training_is_not_cut(void **state) {
     const workload_t *workload;
     AUTO(case_free) case_t spec = training_of("cuda", "overlapped", &workload);

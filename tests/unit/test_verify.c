@@ -299,7 +299,7 @@ static void test_changes(void **state) {
     write_vector(f->expected, "y.initial", before, N);
     assert_ok(reference_load(f->expected, &names, &reference, &err));
     bounds_t *bounds = mem_zeroed(1, sizeof *bounds);
-    *bounds = (bounds_t){0.5, INFINITY, true};
+    *bounds = (bounds_t){0.5, INFINITY, true, 0};
     reference_bound(&reference, bounds);
     assert_near(reference.norms[0], N, 1e-12);
     for (size_t i = 0; i < N; i++)
@@ -316,6 +316,34 @@ static void test_changes(void **state) {
     free(reason);
     reference_free(&reference);
     text_list_free(&names);
+}
+
+/* Of rows, too; but all of them must be there. */
+static void test_first_values(void **state) {
+    const folders_t *f = *state;
+    double y[6] = {1, 2, 3, 4, 5, 6};
+    AUTO(text_list_free) text_list_t names = text_split("y", ',');
+    AUTO(reference_free) reference_t reference;
+    check_t check;
+    char *reason;
+    write_array(f->expected, "y", y, (size_t[]){3, 2}, 2);
+    assert_ok(reference_load(f->expected, &names, &reference, &err));
+    bounds_t *bounds = mem_zeroed(1, sizeof *bounds);
+    *bounds = (bounds_t){1e-6, INFINITY, false, 2};
+    reference_bound(&reference, bounds);
+    y[4] = 7;
+    write_array(f->found, "y", y, (size_t[]){3, 2}, 2);
+    verify_outputs(&reference, f->found, 1, &check, &reason);
+    assert_true(check.ok && reason == NULL);
+    write_array(f->found, "y", y, (size_t[]){2, 2}, 2);
+    verify_outputs(&reference, f->found, 1, &check, &reason);
+    assert_string_equal(reason, "y has shape (2, 2), expected (3, 2)");
+    free(reason);
+    y[3] = 5;
+    write_array(f->found, "y", y, (size_t[]){3, 2}, 2);
+    verify_outputs(&reference, f->found, 1, &check, &reason);
+    assert_near(check.rel_l2, sqrt(1 / 30.0), 1e-12); /* of the four values' own norm */
+    free(reason);
 }
 
 /* Of two runs, in `found` and `expected`; NULL: none is expected. */

@@ -137,6 +137,7 @@ void gpu_sample_use_fixed(gpu_sample_t *s) {
 status_t gpu_sample_take(gpu_sample_t *s, size_t bytes, cu_pointer_t *at, error_t *err) {
     if (s->alloc == ALLOC_CACHING)
         return allocator_allocate(s->allocator, bytes, s->gpu->stream, at, err);
+    s->driver_calls++;
     if (s->alloc == ALLOC_ASYNC)
         CUDA(alloc_async(at, bytes, s->gpu->stream));
     else
@@ -147,6 +148,7 @@ status_t gpu_sample_take(gpu_sample_t *s, size_t bytes, cu_pointer_t *at, error_
 status_t gpu_sample_give_back(gpu_sample_t *s, cu_pointer_t at, error_t *err) {
     if (s->alloc == ALLOC_CACHING)
         return allocator_free(s->allocator, at, s->gpu->stream, err);
+    s->driver_calls++;
     if (s->alloc == ALLOC_ASYNC)
         CUDA(release_async(at, s->gpu->stream));
     else

@@ -141,6 +141,28 @@ void gpu_sample_free(gpu_sample_t *s) {
     }
 }
 
+static uint64_t calls_of_driver(const gpu_sample_t *s) {
+    return s->alloc == ALLOC_CACHING ? allocator_stats(s->allocator).driver_calls : s->driver_calls;
+}
+
+/* Of a training whose steps take memory: in its first run, and in a later one. */
+static void note_driver_calls(session_t *session, uint64_t later) {
+    const gpu_sample_t *s = session->state;
+    bool takes = false;
+    for (size_t i = 0; i < s->n_arrays; i++)
+        takes |= s->arrays[i].role == ARRAY_TEMPORARY;
+    if (!takes || s->steps == 0)
+        return;
+    json_t *results =
+        session->results_json != NULL ? json_loads(session->results_json, 0, NULL) : json_object();
+    json_object_set_new(results, "epochs",
+                        json_pack("[{s:I}, {s:I}]", "driver_calls",
+                                  (json_int_t)s->first_driver_calls, "driver_calls",
+                                  (json_int_t)later));
+    free(session->results_json);
+    session->results_json = results_text(results);
+}
+
 status_t gpu_sample_prepare(session_t *session, error_t *err) {
     gpu_sample_t *s = session->state;
     if (s->alloc == ALLOC_ASYNC)
@@ -154,9 +176,11 @@ status_t gpu_sample_prepare(session_t *session, error_t *err) {
     TRY(gpu_sync(s->gpu, err));
     TRY(gpu_sample_copy_inputs(s, true, err));
     TRY(gpu_sync(s->gpu, err));
+    const uint64_t calls = calls_of_driver(s);
     const int64_t start_ns = clock_ns();
     TRY(gpu_sample_run(s, err));
     session_add_once(session, "first_run", (double)(clock_ns() - start_ns));
+    s->first_driver_calls = calls_of_driver(s) - calls;
     return STATUS_OK;
 }
 
@@ -170,9 +194,11 @@ status_t gpu_sample_output(session_t *session, error_t *err) {
             memcpy(s->arrays[i].from, s->arrays[i].to, s->arrays[i].bytes);
     TRY(gpu_sample_fill(session, err));
     s->fill_outputs = s->alloc != ALLOC_ARENA; /* then not filled yet */
+    const uint64_t calls = calls_of_driver(s);
     const status_t status = gpu_sample_run(s, err);
     s->fill_outputs = false;
     TRY(status);
+    note_driver_calls(session, calls_of_driver(s) - calls);
     return gpu_sample_find_changed(session, err);
 }
 

@@ -104,6 +104,8 @@ struct gpu_sample {
     status_t (*recapture)(gpu_sample_t *s, error_t *err);
     gpu_alloc_t alloc;
     allocator_t *allocator; /* alloc=caching */
+    /* Of the driver's allocator: in all, but with alloc=caching; in the first run. */
+    uint64_t driver_calls, first_driver_calls;
     gpu_copy_t copy;
     bool upload;       /* copy the weights in each sample */
     bool poll;         /* wait=poll */

@@ -51,6 +51,7 @@ typedef struct workload_cost {
 typedef struct bounds {
     double rel_l2, max_abs;
     bool of_change; /* of an array in place: both out and ref are what it has changed by */
+    size_t first;   /* so many values of a curve, or rows, are compared; 0: all */
 } bounds_t;
 
 /* Is a contender run twice on the same inputs, to compare the bits of its outputs? */

@@ -28,10 +28,10 @@ enum {
 
 typedef struct described_cuda {
     gpu_sample_t sample;                      /* first, as gpu_sample.h asks */
-    gpu_array_t arrays[DESCRIBED_ARRAYS + 2]; /* the description's, workspace, temporaries */
+    gpu_array_t arrays[DESCRIBED_SHAPES + 2]; /* the description's, workspace, temporaries */
     const description_t *description;
-    described_shape_t shapes[DESCRIBED_ARRAYS];
-    size_t n_shapes, order[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
+    size_t n_shapes, order[DESCRIBED_SHAPES];
     const described_data_t *data;
     gpu_kernel_t refill; /* kernels/common/refill.cu */
     host_code_t code;    /* in place of the module's launches */
@@ -54,7 +54,7 @@ typedef struct described_cuda {
     bool takes_values;                          /* of weights: kernels/common/by_value.cuh */
     _Alignas(16) char by_value[BY_VALUE_MOST_BYTES];
     cu_pointer_t
-        listed[DESCRIBED_ARRAYS]; /* addresses of arrays in lists, in the order of arguments */
+        listed[DESCRIBED_SHAPES]; /* addresses of arrays in lists, in the order of arguments */
     signature_constants_t constants;
     void *arguments[MOST_ARGUMENTS]; /* point into the arrays, constants, `place` and maps */
     size_t n_arguments;              /* that all launches have */
@@ -184,7 +184,7 @@ static status_t described_launch(gpu_sample_t *sample, error_t *err) {
     TRY(encode_maps(s, err));
     s->place = LAUNCH_FIRST;
     while (launches_next(s->sizes, s->launches.n, s->steps, &s->place)) {
-        TRY(temporaries_change(&s->temporaries, sample, s->place.launch, err));
+        TRY(temporaries_change(&s->temporaries, sample, s->place.position, err));
         if (launch(s, s->place.launch, err) != STATUS_OK)
             return error_within(err, "kernel \"%s\"", s->launches.items[s->place.launch].entry);
     }
@@ -212,7 +212,8 @@ static void described_list_arguments(described_cuda_t *s, const case_t *spec) {
     if (d->steps != NULL)
         s->arguments[n++] = &s->place.step;
     for (size_t i = 0; i < s->temporaries.n; i++)
-        s->arguments[n++] = &s->temporaries.at[i];
+        if (s->temporaries.sizes[i].starts)
+            s->arguments[n++] = &s->temporaries.at[i];
     s->n_arguments = n;
 }
 
@@ -327,7 +328,7 @@ static status_t evaluate(session_t *session, described_cuda_t *s, const cubin_t 
     described_values_t values;
     temporaries_t temporaries;
     TRY(temporaries_read(cubin, &temporaries, err));
-    s->temporaries.n = temporaries.n;
+    s->temporaries.n = temporaries_count(&temporaries);
     description_values(s->description, spec, s->sample.gpu->multiprocessors, &values);
     for (size_t i = 0; i < s->launches.n; i++)
         TRY(session_skip(session, launches_size(&s->launches.items[i], &values,
@@ -341,7 +342,7 @@ static status_t evaluate(session_t *session, described_cuda_t *s, const cubin_t 
                                                s->sample.gpu->multiprocessors, s->map_sizes, err)));
     if (s->takes_values)
         TRY(tensor_maps_of_memory(&s->maps, s->map_sizes, s->shapes, err));
-    TRY(session_skip(session, temporaries_size(&temporaries, &s->launches, &values,
+    TRY(session_skip(session, temporaries_size(&temporaries, &s->launches, s->sizes, &values,
                                                s->temporaries.sizes, &s->temporary_bytes, err)));
     return session_skip(session, launches_workspace(&s->launches, &values, workspace_bytes, err));
 }

@@ -12,9 +12,9 @@ typedef struct described_data {
     uint64_t seed;
     char *made;    /* folder of inputs that a function makes (measure/made_inputs.h); or NULL */
     error_t *lost; /* why they could not be read */
-    described_shape_t shapes[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n_arrays;
-    void *values[DESCRIBED_ARRAYS]; /* of inputs; NULL for outputs */
+    void *values[DESCRIBED_SHAPES]; /* of inputs; NULL for outputs */
 } described_data_t;
 
 /* Every take needs a release. Not thread-safe. */

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "model/result.h"
+#include "workloads/described/description_names.h"
 #include "workloads/described/launches.h"
 #include "workloads/described/signature.h"
 #include "workloads/described/temporaries.h"
@@ -56,7 +57,8 @@ static bool allows(const case_t *spec) {
 }
 
 bool described_is_by_step(const description_t *description) {
-    return description->compared_by != NULL && strcmp(description->compared_by, PHASE_STEP) == 0;
+    const char *by = description->compared_by;
+    return by != NULL && (strcmp(by, PHASE_STEP) == 0 || strcmp(by, PHASE_TRAIN) == 0);
 }
 
 status_t described_whole(const case_t *spec, size_t *calls, uint64_t *seed, error_t *err) {
@@ -85,7 +87,7 @@ status_t described_whole(const case_t *spec, size_t *calls, uint64_t *seed, erro
 
 static status_t validate(const case_t *spec, error_t *err) {
     const description_t *d = described_find(spec->workload);
-    described_shape_t shapes[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n;
     bool allowed;
     size_t steps;
@@ -109,7 +111,7 @@ workload_cost_t described_cost(const case_t *spec) {
     const description_t *d = described_find(spec->workload);
     workload_cost_t sum = {0};
     error_t ignored = ERROR_INIT; /* validate() has reported it */
-    described_shape_t shapes[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n;
     description_arrays(d, spec, shapes, &n, &ignored);
     for (size_t i = 0; i < n; i++) {
@@ -155,7 +157,8 @@ static bounds_t bounds(const case_t *spec, const char *array) {
     bounds_t bounds = {0};
     error_t ignored = ERROR_INIT; /* validate() has reported it */
     for (size_t i = 0; i < d->n_arrays; i++)
-        if (strcmp(d->arrays[i].name, array) == 0)
+        if (strcmp(d->arrays[i].name, array) == 0 ||
+            (d->arrays[i].repeat != NULL && is_item_of(d->arrays[i].name, array)))
             description_bounds_of(d, i, spec, &bounds, &ignored);
     return bounds;
 }
@@ -328,7 +331,7 @@ static json_t *types_to_json(const description_t *d, size_t dtype) {
 status_t described_request(const description_t *d, const case_t *spec, json_t **request,
                            error_t *err) {
     const size_t dtype = description_dtype(d, spec);
-    described_shape_t shapes[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n;
     *request = NULL;
     TRY(description_arrays(d, spec, shapes, &n, err));
@@ -453,6 +456,7 @@ static void make_workload(described_entry_t *entry) {
         .study = d->study,
         .compared_by = d->compared_by,
         .sample_steps = steps_of,
+        .sample_is_epoch = d->steps != NULL && strcmp(expression_text(d->steps), "epochs") != 0,
         .has_loss = has_loss(d),
         .bounded_by = d->bounded_by,
         .host_to_host = "from inputs in host memory to outputs in host memory",

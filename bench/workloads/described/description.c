@@ -24,7 +24,7 @@ size_t described_length(const described_shape_t *shapes, size_t n) {
     return length;
 }
 
-void described_order(const described_shape_t *shapes, size_t n, size_t order[DESCRIBED_ARRAYS]) {
+void described_order(const described_shape_t *shapes, size_t n, size_t order[DESCRIBED_SHAPES]) {
     size_t placed = 0;
     for (int pass = 0; pass < 3; pass++)
         for (size_t i = 0; i < n; i++) {
@@ -264,7 +264,7 @@ status_t description_shape(const description_t *description, size_t array, const
 }
 
 status_t description_arrays(const description_t *description, const case_t *spec,
-                            described_shape_t shapes[DESCRIBED_ARRAYS], size_t *n, error_t *err) {
+                            described_shape_t shapes[DESCRIBED_SHAPES], size_t *n, error_t *err) {
     described_values_t values;
     description_values(description, spec, 0, &values);
     *n = 0;
@@ -273,11 +273,11 @@ status_t description_arrays(const description_t *description, const case_t *spec
         int64_t length = 1;
         if (array->repeat != NULL && amount(array->repeat, &values, 1, &length, err) != STATUS_OK)
             return error_within(err, "%s: repeat", array->name);
-        if (length > (int64_t)(DESCRIBED_ARRAYS - *n))
+        if (length > (int64_t)(DESCRIBED_SHAPES - *n))
             return error_set(err, STATUS_FAILED,
                              "%s: repeat: found %" PRId64
                              ", expected at most %zu: %d arrays in all",
-                             array->name, length, DESCRIBED_ARRAYS - *n, DESCRIBED_ARRAYS);
+                             array->name, length, DESCRIBED_SHAPES - *n, DESCRIBED_SHAPES);
         for (size_t k = 0; k < (size_t)length; k++)
             TRY(shape_of(description, array, k, spec, &shapes[(*n)++], err));
         for (uint32_t k = 0; array->fill_adds > 0 && k < *n; k++)
@@ -375,7 +375,7 @@ status_t description_cost(const description_t *description, const case_t *spec,
 
 static status_t evaluate(const description_t *description, const case_t *spec, bool *allowed,
                          error_t *err) {
-    described_shape_t shapes[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n, steps;
     TRY(description_where(description, spec, allowed, err));
     if (*allowed)

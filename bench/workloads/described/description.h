@@ -16,6 +16,7 @@
 enum {
     DESCRIBED_DIMENSIONS = NPY_MAX_DIMENSIONS,
     DESCRIBED_ARRAYS = 16,
+    DESCRIBED_SHAPES = 48, /* arrays of a case, with each of a list */
     DESCRIBED_PARAMS = 16,
     DESCRIBED_DTYPES = 16,
     DESCRIBED_TECHNIQUES = 5,
@@ -125,12 +126,13 @@ typedef struct description {
     const char *size_name;    /* in texts: "batch size"; default: the param */
     char *size_label;         /* of the axis: "batch, samples"; default: the param */
     const char *size_before;  /* a size, "width "; default: what is after it, or the param */
-    char *size_after;        /* after a size, " points", if the unit begins with the param's name */
-    int64_t reference_size;  /* which findings show first; 0: none */
-    struct study *study;     /* that it reproduces (results/study_csv.h), or NULL */
-    const char *compared_by; /* as workload_t has it: COMPUTATION, NULL or PHASE_STEP */
-    bool splits;             /* kernels may be launched for a part of the size */
-    expression_t *steps;     /* of a call, which is a training; NULL: it is none */
+    char *size_after;       /* after a size, " points", if the unit begins with the param's name */
+    int64_t reference_size; /* which findings show first; 0: none */
+    struct study *study;    /* that it reproduces (results/study_csv.h), or NULL */
+    const char
+        *compared_by;    /* as workload_t has it: COMPUTATION, NULL, PHASE_STEP or PHASE_TRAIN */
+    bool splits;         /* kernels may be launched for a part of the size */
+    expression_t *steps; /* of a call, which is a training; NULL: it is none */
     bounded_by_t bounded_by; /* of a training */
     expression_t *whole;     /* steps of all of it, of which a call is a part; NULL: it is a call */
     expression_t *seed;      /* whose inputs it has; NULL: 1 */
@@ -195,7 +197,7 @@ bool described_starts(const described_shape_t *shape);
 /* How many arrays an argument has that starts with the first of these `n`: those of a list, or 1. */
 size_t described_length(const described_shape_t *shapes, size_t n);
 /* Numbers of the `n` arrays of a case in the order of a kernel's parameters: inputs, arrays in place, outputs. */
-void described_order(const described_shape_t *shapes, size_t n, size_t order[DESCRIBED_ARRAYS]);
+void described_order(const described_shape_t *shapes, size_t n, size_t order[DESCRIBED_SHAPES]);
 
 /* A scalar's value as a kernel gets it, in its first bytes. */
 typedef union described_value {
@@ -220,9 +222,9 @@ typedef struct described_values {
 void description_values(const description_t *description, const case_t *spec, int sm_count,
                         described_values_t *values);
 /* All arrays of a case in the description's order. STATUS_FAILED with array and place: `x: shape[1]: "rows - 8": -4, expected
- * at least 1`; so for a fill; or they are over DESCRIBED_ARRAYS. */
+ * at least 1`; so for a fill; or they are over DESCRIBED_SHAPES. */
 status_t description_arrays(const description_t *description, const case_t *spec,
-                            described_shape_t shapes[DESCRIBED_ARRAYS], size_t *n, error_t *err);
+                            described_shape_t shapes[DESCRIBED_SHAPES], size_t *n, error_t *err);
 /* Of one of the description's; of a list the first. */
 status_t description_shape(const description_t *description, size_t array, const case_t *spec,
                            described_shape_t *shape, error_t *err);

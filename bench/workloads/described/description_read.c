@@ -305,22 +305,38 @@ static status_t read_type(const node_t *node, const description_t *description,
 
 /* ---- tolerances ------------------------------------------------------------------------------- */
 
-static status_t read_bounds(const node_t *node, const description_t *description, bool is_in_place,
-                            bounds_t *bounds, expression_t **of_rel_l2, error_t *err) {
-    static const char *const KEYS[] = {"rel_l2", "max_abs", "change"};
-    TRY(node_object(node, KEYS, 3, 0, err));
+/* Of a long training's curve: the more steps, the less do two of them that round differently agree. */
+static status_t read_first(const node_t *node, bool is_curve, bounds_t *bounds, error_t *err) {
+    const node_t first = node_member(node, "first");
+    int64_t n = 0;
+    if (node_exists(&first) && !is_curve)
+        return node_error(&first, err,
+                          "only with \"curve\": true, of which it is the first values");
+    if (node_exists(&first))
+        TRY(node_integer(&first, 1, DESCRIBED_STEPS, &n, err));
+    bounds->first = (size_t)n;
+    return STATUS_OK;
+}
+
+/* In cases of a dtype. */
+static status_t read_bounds(const node_t *node, const description_t *description,
+                            described_array_t *array, size_t dtype, error_t *err) {
+    static const char *const KEYS[] = {"rel_l2", "max_abs", "change", "first"};
+    bounds_t *bounds = &array->bounds[dtype];
+    TRY(node_object(node, KEYS, 4, 0, err));
     node_t rel_l2 = node_member(node, "rel_l2"), max_abs = node_member(node, "max_abs"),
            change = node_member(node, "change");
     if (!node_exists(&rel_l2) && !node_exists(&max_abs) && !node_exists(&change))
         return node_expected(node, err, "\"rel_l2\", \"max_abs\" or both");
-    *bounds = (bounds_t){INFINITY, INFINITY, node_exists(&change)};
-    if (bounds->of_change && (!is_in_place || node_exists(&rel_l2)))
+    *bounds = (bounds_t){INFINITY, INFINITY, node_exists(&change), 0};
+    TRY(read_first(node, array->is_curve, bounds, err));
+    if (bounds->of_change && (!array->is_input || node_exists(&rel_l2)))
         return node_error(&change, err,
                           "only for an input with \"in_place\": true, in place of \"rel_l2\"");
     if (bounds->of_change)
         rel_l2 = change;
     if (json_is_string(rel_l2.json))
-        TRY(read_bound(&rel_l2, description, of_rel_l2, err));
+        TRY(read_bound(&rel_l2, description, &array->rel_l2[dtype], err));
     else if (node_exists(&rel_l2))
         TRY(node_number(&rel_l2, 0, 1, &bounds->rel_l2, err));
     if (node_exists(&max_abs))
@@ -354,8 +370,7 @@ static status_t read_tolerance(const node_t *node, const description_t *descript
         if (!node_exists(&bounds))
             continue;
         if (element_is_float(element))
-            TRY(read_bounds(&bounds, description, array->is_input, &array->bounds[i],
-                            &array->rel_l2[i], err));
+            TRY(read_bounds(&bounds, description, array, i, err));
         else if (by_dtype || (i + 1 == dtypes->n && n_floats == 0))
             return node_error(&bounds, err, "found a tolerance of %s, which is compared exactly",
                               element_name(element));
@@ -410,8 +425,6 @@ static status_t read_repeat(const node_t *input, const description_t *descriptio
     const node_t repeat = node_member(input, "repeat"), name = node_member(input, "name");
     if (!node_exists(&repeat))
         return STATUS_OK;
-    if (array->is_output)
-        return node_error(&repeat, err, "not with \"in_place\": true");
     if (text_list_has(&description->params, DESCRIBED_ITEM))
         return node_error(&repeat, err,
                           "\"" DESCRIBED_ITEM "\" is the number of an array in its list: give the "
@@ -446,7 +459,6 @@ static status_t read_curve(const node_t *node, const description_t *description,
                            described_array_t *array, error_t *err) {
     const node_t curve = node_member(node, "curve"), every = node_member(node, "every");
     const node_t shape = node_member(node, "shape");
-    TRY(read_flag(node, "curve", &array->is_curve, err));
     if (array->is_curve && description->steps == NULL)
         return node_error(&curve, err, "only with \"training\", of whose steps it has values");
     if (!array->is_curve && description->steps != NULL)
@@ -466,6 +478,7 @@ static status_t read_output(const node_t *node, description_t *description, erro
     TRY(node_object(node, KEYS, sizeof KEYS / sizeof KEYS[0], ARRAY_REQUIRED, err));
     described_array_t *array = &description->arrays[description->n_arrays];
     array->is_output = true;
+    TRY(read_flag(node, "curve", &array->is_curve, err));
     TRY(read_array(node, description, array, err));
     return read_curve(node, description, array, err);
 }
@@ -648,15 +661,15 @@ static status_t read_head(const node_t *top, description_t *description, error_t
 }
 
 static status_t read_compare(const node_t *top, description_t *description, error_t *err) {
-    static const char *const PHASES[] = {COMPUTATION, "host_to_host", PHASE_STEP};
-    static const char *const COMPARED[] = {COMPUTATION, NULL, PHASE_STEP};
-    const vocabulary_t phases = {"time", "", PHASES, 3};
+    static const char *const PHASES[] = {COMPUTATION, "host_to_host", PHASE_STEP, PHASE_TRAIN};
+    static const char *const COMPARED[] = {COMPUTATION, NULL, PHASE_STEP, PHASE_TRAIN};
+    const vocabulary_t phases = {"time", "", PHASES, 4};
     node_t compare = node_member(top, "compare");
     size_t index = 0;
     if (node_exists(&compare))
         TRY(node_choice(&compare, &phases, &index, err));
     description->compared_by = COMPARED[index];
-    return index == 2 && description->steps == NULL
+    return index >= 2 && description->steps == NULL
                ? node_error(&compare, err, "only with \"training\"")
                : STATUS_OK;
 }

@@ -37,7 +37,7 @@ bounds_t description_bounds(element_t element) {
     static const double REL_L2[ELEMENT_KINDS] = {
         [ELEMENT_F32] = 1e-5,  [ELEMENT_F16] = 2e-3,  [ELEMENT_BF16] = 1.6e-2,
         [ELEMENT_F64] = 1e-12, [ELEMENT_E4M3] = 0.25, [ELEMENT_E5M2] = 0.5};
-    return (bounds_t){REL_L2[element], element_is_float(element) ? INFINITY : 0, false};
+    return (bounds_t){REL_L2[element], element_is_float(element) ? INFINITY : 0, false, 0};
 }
 
 /* Of multiply-adds, of matrix products of float32, and of tensor cores with factors of this type. */

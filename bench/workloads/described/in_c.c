@@ -34,10 +34,10 @@ typedef struct described_c {
     const described_data_t *data;
     bool is_reference;
     size_t steps; /* of a training that is compared by a step; else 0 */
-    host_array_t arrays[DESCRIBED_ARRAYS];
+    host_array_t arrays[DESCRIBED_SHAPES];
     host_code_t code;
     signature_constants_t constants;
-    void *listed[DESCRIBED_ARRAYS], **lists[DESCRIBED_ARRAYS]; /* in the order of arguments */
+    void *listed[DESCRIBED_SHAPES], **lists[DESCRIBED_SHAPES]; /* in the order of arguments */
     size_t n_arguments;                                        /* that are arrays */
     void *arguments[2 * DESCRIBED_ARRAYS + DESCRIBED_PARAMS];
     uint64_t seed; /* of the inputs */
@@ -105,7 +105,7 @@ static void take_array(host_array_t *array, size_t bytes, size_t shift) {
 
 static void take_arrays(described_c_t *s) {
     const bool shifted = getenv("BENCH_SHIFT_ARRAYS") != NULL; /* docs/testing.md */
-    size_t order[DESCRIBED_ARRAYS];
+    size_t order[DESCRIBED_SHAPES];
     for (size_t i = 0; i < s->data->n_arrays; i++) {
         const described_shape_t *shape = &s->data->shapes[i];
         const size_t each = element_bytes(element_of(s, i)), bytes = shape->n * each;
@@ -243,7 +243,7 @@ static status_t load(session_t *session, const char *path, error_t *err) {
 
 static status_t check_room(const description_t *description, const case_t *spec, error_t *err) {
     const double copies = signature_is_wide(spec) ? 2 + 2 * sizeof(double) / 2 : 2;
-    described_shape_t shapes[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n;
     TRY(description_arrays(description, spec, shapes, &n, err));
     return host_room(copies * described_host_bytes(shapes, n), err);
@@ -307,7 +307,7 @@ static status_t fill(session_t *session, error_t *err) {
 
 static void close_case(session_t *session) {
     described_c_t *s = session->state;
-    for (size_t i = 0; i < DESCRIBED_ARRAYS; i++) {
+    for (size_t i = 0; i < DESCRIBED_SHAPES; i++) {
         free(s->arrays[i].memory);
         free(s->arrays[i].wide);
         free(s->arrays[i].last);
@@ -357,8 +357,8 @@ static status_t write_arrays(const described_c_t *s, bool last, const char *fold
 
 /* What reference.c says errors are relative to, if it does. */
 static status_t write_scales(const described_c_t *s, const char *folder, error_t *err) {
-    double scales[DESCRIBED_ARRAYS];
-    size_t order[DESCRIBED_ARRAYS], n = 0;
+    double scales[DESCRIBED_SHAPES];
+    size_t order[DESCRIBED_SHAPES], n = 0;
     if (!s->is_reference || s->code.scale == NULL || !s->code.scale(s->arguments, scales))
         return STATUS_OK;
     described_order(s->data->shapes, s->data->n_arrays, order);

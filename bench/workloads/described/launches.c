@@ -13,14 +13,14 @@ bool table_text_ends(const char *text, size_t size) {
     return memchr(text, '\0', size) != NULL;
 }
 
-status_t table_text_value(const char *text, const described_values_t *values, int64_t otherwise,
-                          int64_t *value, error_t *err) {
+status_t table_text_value(const char *text, const scope_t *scope, int64_t otherwise, int64_t *value,
+                          error_t *err) {
     expression_t *expression;
     *value = otherwise;
     if (text[0] == '\0')
         return STATUS_OK;
-    TRY(expression_parse(text, &values->scope, &expression, err));
-    const status_t status = expression_value(expression, &values->scope, value, err);
+    TRY(expression_parse(text, scope, &expression, err));
+    const status_t status = expression_value(expression, scope, value, err);
     expression_free(expression);
     return status;
 }
@@ -73,6 +73,23 @@ static bool is_complete(const described_launch_t *launch) {
     return good;
 }
 
+/* One that is in turn has the indices of the launch above. */
+static status_t share_indices(launches_t *launches, error_t *err) {
+    for (size_t i = 0; i < launches->n; i++) {
+        described_launch_t *launch = &launches->items[i];
+        const described_launch_t *above = i > 0 ? &launches->items[i - 1] : launch;
+        if (!launch->in_turn)
+            continue;
+        if (above->index[0] == '\0' || above->side_by_side || launch->index[0] != '\0')
+            return error_set(err, STATUS_FAILED,
+                             "its LAUNCHES[%zu] is in_turn: expected no index of its own, and an "
+                             "indexed launch above it, not side by side",
+                             i);
+        memcpy(launch->index, above->index, sizeof launch->index);
+    }
+    return STATUS_OK;
+}
+
 status_t launches_take(const void *table, size_t bytes, const char *workspace, launches_t *launches,
                        error_t *err) {
     const size_t each = sizeof *launches->items;
@@ -89,6 +106,7 @@ status_t launches_take(const void *table, size_t bytes, const char *workspace, l
     for (size_t i = 0; i < launches->n; i++)
         if (!is_complete(&launches->items[i]))
             return error_set(err, STATUS_FAILED, "its LAUNCHES[%zu] names no kernel", i);
+    TRY(share_indices(launches, err));
     memcpy(launches->workspace, workspace, sizeof launches->workspace);
     return table_text_ends(launches->workspace, sizeof launches->workspace)
                ? STATUS_OK
@@ -107,6 +125,7 @@ status_t launches_read(const cubin_t *cubin, launches_t *launches, error_t *err)
         status = launches_take(table, bytes, workspace, launches, err);
     launches->as_graph = cubin_object_size(cubin, "launched_as_graph") > 0;
     launches->algorithmic = cubin_object_size(cubin, "is_algorithmic") > 0;
+    launches->temporaries_after_wait = cubin_object_size(cubin, "temporaries_after_wait") > 0;
     free(table);
     return status;
 }
@@ -129,7 +148,7 @@ static status_t evaluate_axis(const char *what, size_t axis, const char *text,
                               const described_values_t *values, int64_t most, unsigned *size,
                               error_t *err) {
     int64_t value;
-    status_t status = table_text_value(text, values, 1, &value, err);
+    status_t status = table_text_value(text, &values->scope, 1, &value, err);
     if (status == STATUS_OK && (value < 1 || value > most))
         status = error_set(err, STATUS_FAILED, "\"%s\" is %lld, expected 1 to %lld", text,
                            (long long)value, (long long)most);
@@ -140,7 +159,7 @@ static status_t evaluate_axis(const char *what, size_t axis, const char *text,
 static status_t evaluate_shared(const char *text, const described_values_t *values, unsigned arch,
                                 unsigned *size, error_t *err) {
     int64_t bytes;
-    status_t status = table_text_value(text, values, 0, &bytes, err);
+    status_t status = table_text_value(text, &values->scope, 0, &bytes, err);
     const uint32_t most = launch_shared_limit(arch);
     if (status == STATUS_OK && (bytes < 0 || bytes > most))
         status = error_set(err, STATUS_FAILED, "\"%s\" is %lld bytes, expected 0 to %u (sm_%u)",
@@ -154,7 +173,7 @@ static status_t evaluate_count(const char *what, const char *text, const describ
                                int64_t otherwise, unsigned *count, error_t *err) {
     int64_t value;
     const int64_t least = otherwise > 0 ? 0 : 1;
-    status_t status = table_text_value(text, values, otherwise, &value, err);
+    status_t status = table_text_value(text, &values->scope, otherwise, &value, err);
     if (status == STATUS_OK && text[0] != '\0' && (value < least || value > DESCRIBED_STEPS))
         status = error_set(err, STATUS_FAILED, "\"%s\" is %lld, expected %lld to %d", text,
                            (long long)value, (long long)least, DESCRIBED_STEPS);
@@ -199,6 +218,7 @@ static status_t evaluate_all(const described_launch_t *launch, const described_v
     TRY(evaluate_shared(launch->shared, values, arch, &size->shared, err));
     TRY(evaluate_count("every", launch->every, values, 1, &size->every, err));
     TRY(evaluate_count("index", launch->index, values, 0, &size->repeat, err));
+    size->in_turn = launch->in_turn;
     return check_products(size, arch, err);
 }
 
@@ -212,7 +232,7 @@ status_t launches_size(const described_launch_t *launch, const described_values_
 status_t launches_workspace(const launches_t *launches, const described_values_t *values,
                             size_t *bytes, error_t *err) {
     int64_t value;
-    status_t status = table_text_value(launches->workspace, values, 0, &value, err);
+    status_t status = table_text_value(launches->workspace, &values->scope, 0, &value, err);
     if (status == STATUS_OK && value < 0)
         status = error_set(err, STATUS_FAILED, "\"%s\" is %lld bytes", launches->workspace,
                            (long long)value);
@@ -224,19 +244,31 @@ static bool is_in_step(const launch_size_t *size, size_t step, size_t steps) {
     return size->every > 0 ? step % size->every == 0 : step + 1 == steps;
 }
 
+/* In a step: the next one in turn, the first of these with the next index, or what follows them. */
+static void advance(const launch_size_t *sizes, size_t n_launches, launch_place_t *place) {
+    size_t first = place->launch, next = place->launch + 1;
+    place->position++;
+    if (next < n_launches && sizes[next].in_turn) {
+        place->launch = next;
+        return;
+    }
+    while (sizes[first].in_turn)
+        first--;
+    place->index++;
+    place->launch = (unsigned)place->index < sizes[first].repeat ? first : next;
+    place->index = place->launch == first ? place->index : 0;
+}
+
 bool launches_next(const launch_size_t *sizes, size_t n_launches, size_t steps,
                    launch_place_t *place) {
-    place->index++;
-    while ((size_t)place->step < steps) {
-        for (; place->launch < n_launches; place->launch++, place->index = 0) {
-            const launch_size_t *size = &sizes[place->launch];
-            const unsigned n = size->repeat > 0 ? size->repeat : 1;
-            if (is_in_step(size, (size_t)place->step, steps) && (unsigned)place->index < n)
+    if (place->index < 0)
+        place->index = 0;
+    else
+        advance(sizes, n_launches, place);
+    for (; (size_t)place->step < steps; place->step++, place->launch = place->position = 0)
+        for (; place->launch < n_launches; advance(sizes, n_launches, place))
+            if (is_in_step(&sizes[place->launch], (size_t)place->step, steps))
                 return true;
-        }
-        place->launch = 0;
-        place->step++;
-    }
     return false;
 }
 

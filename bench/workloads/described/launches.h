@@ -14,8 +14,8 @@
 /* Does it end within so many bytes? */
 bool table_text_ends(const char *text, size_t size);
 /* `otherwise` stands for "". STATUS_FAILED with the text. */
-status_t table_text_value(const char *text, const described_values_t *values, int64_t otherwise,
-                          int64_t *value, error_t *err);
+status_t table_text_value(const char *text, const scope_t *scope, int64_t otherwise, int64_t *value,
+                          error_t *err);
 /* The names that texts may have, without values; `names` has to live as long. */
 scope_t table_text_scope(const description_t *description, const char *names[DESCRIBED_PARAMS + 1]);
 /* Is it an expression over these names, or ""? */
@@ -36,13 +36,15 @@ typedef struct described_launch {
     char every[32];
     char index[32];
     uint32_t side_by_side;
+    uint32_t in_turn;
 } described_launch_t;
 
 typedef struct launches {
     described_launch_t items[MOST_LAUNCHES];
     size_t n;
     char workspace[WORKSPACE_TEXT]; /* "": none */
-    bool as_graph, algorithmic;     /* only read from a cubin */
+    /* Only read from a cubin; the last: no launch that overlaps writes a temporary before it has waited. */
+    bool as_graph, algorithmic, temporaries_after_wait;
 } launches_t;
 
 /* STATUS_FAILED: what the tables lack. */
@@ -61,12 +63,14 @@ typedef struct launch_size {
     unsigned every; /* only in steps divisible by it; 0: in the last */
     unsigned
         repeat; /* times in a step, each with its index; 0: once, and the kernel has no index */
+    unsigned in_turn; /* with the launch before it, which has the same indices */
 } launch_size_t;
 
 /* Where a call is: launch number `launch` in a step, with an index. */
 typedef struct launch_place {
     int32_t step, index;
     size_t launch;
+    size_t position; /* in its step, if that has all launches */
 } launch_place_t;
 
 /* The next place of a call, of whose first `place` is LAUNCH_FIRST. False: there is none. */

@@ -87,8 +87,8 @@ static void add_by_value(signature_t *to, const char *element, const described_s
 
 /* In C a list is an array of pointers, in CUDA a struct, so that it is in the kernel's parameters. */
 static void add_arrays(const description_t *d, const case_t *spec, signature_t *to) {
-    described_shape_t shapes[DESCRIBED_ARRAYS];
-    size_t order[DESCRIBED_ARRAYS], n = 0;
+    described_shape_t shapes[DESCRIBED_SHAPES];
+    size_t order[DESCRIBED_SHAPES], n = 0;
     error_t ignored = ERROR_INIT; /* the case has passed workload_check() */
     description_arrays(d, spec, shapes, &n, &ignored);
     described_order(shapes, n, order);
@@ -100,9 +100,10 @@ static void add_arrays(const description_t *d, const case_t *spec, signature_t *
         const bool is_list = array->repeat != NULL;
         if (!described_starts(&shapes[order[o]]))
             continue;
-        char *type = is_list && to->in_c ? mem_format("const %s *const *", element)
-                     : is_list           ? mem_format("array_list<const %s, %zu>", element, length)
-                               : mem_format("%s%s *", array->is_output ? "" : "const ", element);
+        const char *constant = array->is_output ? "" : "const ";
+        char *type = is_list && to->in_c ? mem_format("%s%s *const *", constant, element)
+                     : is_list ? mem_format("array_list<%s%s, %zu>", constant, element, length)
+                               : mem_format("%s%s *", constant, element);
         (array->is_weight ? add_one : add)(
             to, type, is_list && !to->in_c ? " const WORKLOAD_CONSTANT " : "__restrict__ ",
             array->name);

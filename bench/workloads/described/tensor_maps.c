@@ -129,7 +129,7 @@ typedef struct field {
 
 static status_t field_value(const field_t *field, const described_values_t *values, int64_t most,
                             int64_t *value, error_t *err) {
-    status_t status = table_text_value(field->text, values, 1, value, err);
+    status_t status = table_text_value(field->text, &values->scope, 1, value, err);
     if (status == STATUS_OK && (*value < 1 || *value > most))
         status = error_set(err, STATUS_FAILED, "\"%s\" is %" PRId64 ", expected 1 to %" PRId64,
                            field->text, *value, most);
@@ -235,7 +235,7 @@ static status_t evaluate(const described_tensor_map_t *map, const described_valu
 static status_t size_of(const described_tensor_map_t *map, const description_t *d,
                         const case_t *spec, int sm_count, tensor_map_size_t *size, error_t *err) {
     described_values_t values;
-    described_shape_t shapes[DESCRIBED_ARRAYS];
+    described_shape_t shapes[DESCRIBED_SHAPES];
     size_t array, n;
     description_values(d, spec, sm_count, &values);
     *size = (tensor_map_size_t){.rank = GIVEN(map->sizes), .swizzle = map->swizzle, .l2 = map->l2};

@@ -2,11 +2,15 @@
 #pragma once
 #include "../common/ptx.cuh"
 #include "../common/relaxed.cuh"
-#include <map>
 
+constexpr bool HAS_ASYNC_COPIES = true, HAS_CLUSTERS = true;
+
+// Four bytes are copied at once.
 template <unsigned BYTES> void copy_async(float *to_shared, const float *from, bool valid) {
-    static_assert(BYTES == 16, "not needed here");
-    copy_16_async(shared_address(to_shared), from, valid);
+    if constexpr (BYTES == 16)
+        copy_16_async(shared_address(to_shared), from, valid);
+    else
+        *to_shared = valid ? *from : 0;
 }
 
 // ---- between blocks ---------------------------------------------------------------------------
@@ -16,6 +20,9 @@ inline void prefetch(const float *from) {
 }
 inline unsigned count_release(unsigned *counter) {
     return __atomic_fetch_add(counter, 1, __ATOMIC_RELEASE);
+}
+inline void add_release(unsigned *counter) {
+    count_release(counter);
 }
 inline unsigned load_acquire(const unsigned *from) {
     let_others_run();
@@ -28,37 +35,28 @@ inline unsigned block_of_cluster() {
     return rank_in_cluster;
 }
 
-// The bytes that have arrived, of all phases; what the block expects is its own. An object in another place.
+inline void cluster_arrive() {
+    cluster_arrive_started();
+}
+inline void cluster_wait() {
+    cluster_wait_started();
+}
+
 typedef unsigned long long mbarrier_t;
-struct expected_t {
-    unsigned long long bytes;
-    unsigned phases;
-};
-static thread_local std::map<mbarrier_t *, expected_t> expected;
 
 inline void mbarrier_init(mbarrier_t *barrier) {
-    __atomic_store_n(barrier, 0, __ATOMIC_RELEASE);
-    expected[barrier] = {0, 0};
+    barrier_init(shared_address(barrier));
 }
 inline void publish_barriers() {}
 inline void mbarrier_expect(mbarrier_t *barrier, unsigned bytes) {
-    expected[barrier].bytes += bytes;
-    expected[barrier].phases++;
-}
-inline unsigned phases_done(mbarrier_t *barrier) {
-    const unsigned long long arrived = __atomic_load_n(barrier, __ATOMIC_ACQUIRE);
-    const expected_t &of = expected[barrier];
-    return arrived >= of.bytes ? of.phases : of.phases - 1;
+    barrier_expect(shared_address(barrier), bytes);
 }
 inline void mbarrier_wait(mbarrier_t *barrier, unsigned parity) {
-    while (phases_done(barrier) % 2 == parity)
-        let_others_run();
+    barrier_wait(shared_address(barrier), parity);
 }
-
-template <class Object> Object *in_block(unsigned block, Object *own) {
-    return (Object *)(cluster->of_block[block] + ((char *)own - (char *)dynamic_shared));
+inline void copy_bulk(float *to, const float *from, unsigned bytes, mbarrier_t *barrier) {
+    copy_bulk(shared_address(to), from, bytes, shared_address(barrier));
 }
 inline void store_to_block(const float4 *own, mbarrier_t *barrier, unsigned block, float4 v) {
-    *(float4 *)in_block(block, own) = v;
-    __atomic_fetch_add(in_block(block, barrier), sizeof v, __ATOMIC_RELEASE);
+    send_to(address_in(block, shared_address(own)), v, address_in(block, shared_address(barrier)));
 }
