@@ -166,8 +166,7 @@ enum {
     LONG_ROUND_NS = 100000000,
     LONG_SAMPLE_NS = 100000000, /* one is warm-up enough; three would take longer than a round */
     DOUBT_MOST_ROUNDS = 32,
-    ENOUGH_FRESH =
-        2, /* of a pass; where they are slow, further rounds follow: take_doubted_rounds() */
+    ENOUGH_FRESH = 2, /* of a pass: if both are slow, more follow (take_doubted_rounds()) */
     FRESH_EVERY = 8,
     DOUBT_MOST_S = 10,
 };

@@ -125,8 +125,7 @@ struct contender {
     unsigned generation; /* of the worker in which it is open */
     bool may_retry;      /* if its worker dies, open it once more in a new process */
     char *first_death;   /* why its worker died before that; NULL: it did not */
-    double
-        compile_ns; /* what opening it loads took so long to compile; 0: nothing was compiled before */
+    double compile_ns;   /* of what opening it only loads; 0: it loads nothing */
     made_inputs_t *made; /* files of its inputs; NULL: none */
     made_reader_t reads; /* … as this contender gets them */
     audit_t audit;       /* seed 0: none, and the inputs stay those of opening the case */

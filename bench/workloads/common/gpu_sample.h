@@ -109,8 +109,7 @@ struct gpu_sample {
     bool poll;         /* wait=poll */
     bool graph;        /* a rung asks for launch=graph */
     bool fill_outputs; /* with random values, in the next sample */
-    size_t
-        steps; /* of a training that is compared by a step: then its phases are those of train_phases_t */
+    size_t steps; /* of a training that is compared by a step, which has the phases of `trains` */
     train_phases_t trains;
     bool is_foreign; /* launch() calls code of the user's, which may not be possible to capture … */
     bool waits;      /* … and then has to wait for the device */
