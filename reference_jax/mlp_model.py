@@ -15,7 +15,7 @@ Weights = Sequence[Any]
 
 def precision_of(dtype: str) -> AbstractContextManager[Any]:
     """Return the context in which code for this dtype is traced: no TF32 for float32."""
-    names = {"f32": "highest", "tf32": "tensorfloat32"}
+    names = {"f32": "highest", "tf32": "tensorfloat32", "f16": "default"}
     return jax.default_matmul_precision(names[dtype])
 
 
