@@ -32,7 +32,7 @@ LAUNCH_TEXTS = (
     16,
     16,
 )  # described_launch: texts, then flags, then texts and a flag
-LAUNCH_BYTES = sum(LAUNCH_TEXTS) + 2 * 4 + 2 * 32 + 4
+LAUNCH_BYTES = sum(LAUNCH_TEXTS) + 2 * 4 + 2 * 32 + 2 * 4
 
 
 def compiler() -> str:
