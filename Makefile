@@ -22,7 +22,7 @@ SOURCES := $(sort $(shell find bench -name '*.c'))
 OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o)
 LIBRARY := $(BUILD)/libbench.a
 # At the end, no core waits for one of these.
-LONGEST := test_worker_client test_mnist_sessions
+LONGEST := test_worker_client
 UNIT := $(LONGEST) $(filter-out $(LONGEST),$(sort $(basename $(notdir $(wildcard tests/unit/test_*.c)))))
 UNIT_TESTS = $(UNIT:%=$(BUILD)/tests/%)
 # Those that take long under the sanitizers, so that make check runs them without: make check-long has both.

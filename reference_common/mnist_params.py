@@ -1,4 +1,4 @@
-"""Parameters of both MNIST trainings, and the orders of the images.
+"""Parameters of `mlp_train`, and the orders of the images.
 
 All engines use the same bits.
 """
@@ -6,7 +6,6 @@ All engines use the same bits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,6 @@ from mlp_weights import layers_of
 from mnist_data import CLASSES, MNIST
 from params import checked, integer, rate
 from protocol import CaseSpec
-from workload import CaseError
 
 Order = npt.NDArray[np.int32]
 
@@ -29,23 +27,6 @@ _FLOAT_BYTES = _INDEX_BYTES = 4
 # their gradients and a copy for the check.
 _COPIES_TO_START = 2
 _COPIES_TO_TRAIN = 3
-# The reference computes the checked steps in some seconds at this batch.
-_CHECKED_BATCH = 32
-
-SAMPLE_STEPS = 200
-# A descent is some steps on the first batch only, at a rate at which the loss must fall: at a small
-# rate the losses barely show whether the weights are updated. With float32 weights and float16
-# products there is another, at a rate at which float16 weights would round most updates away.
-DESCENT_STEPS = 10
-DESCENTS = {"descent": 0.25}
-MIXED_DESCENTS = {**DESCENTS, "small_descent": 0.005}
-MNIST_TRAIN_CHECKS = {
-    "hidden": integer(8, 16_384),
-    "batch": integer(1, 4096),
-    "steps": integer(1, 1_000_000),
-    "rate": rate(1),
-    "seed": integer(1, 2**31 - 1),
-}
 
 _CHECKED_STEPS = 50
 MLP_TRAIN_CHECKS = {
@@ -59,7 +40,7 @@ MLP_TRAIN_CHECKS = {
 
 
 class MlpParams:
-    """The common parameters of both workloads."""
+    """What follows from the parameters of a multilayer perceptron."""
 
     batch: int
     rate: float
@@ -87,13 +68,13 @@ class MlpParams:
         epochs = [epoch_order(self.seed, epoch, n_images) for epoch in range(self.epochs)]
         return np.stack(epochs)
 
-    def data_bytes(self, dtype: Any) -> int:
+    @property
+    def data_bytes(self) -> int:
         """Return the host memory that the inputs of a training need.
 
-        `dtype` has an `itemsize`. Images as bytes and as floating-point numbers, orders and weights
-        as made and as stored.
+        Images as bytes and as floating-point numbers, orders and weights as made and as stored.
         """
-        images = (1 + dtype.itemsize) * (MNIST.n_train + MNIST.n_test) * MNIST.pixels
+        images = (1 + _FLOAT_BYTES) * (MNIST.n_train + MNIST.n_test) * MNIST.pixels
         orders = 2 * _INDEX_BYTES * self.epochs * MNIST.n_train
         return images + orders + _FLOAT_BYTES * _COPIES_TO_START * self.n_weights
 
@@ -101,54 +82,6 @@ class MlpParams:
     def train_bytes(self) -> int:
         """Return the host memory that a training on the CPU needs for more copies of the weights."""
         return _FLOAT_BYTES * _COPIES_TO_TRAIN * self.n_weights
-
-
-@dataclass(frozen=True)
-class MnistTrainParams(MlpParams):
-    """The parameters of a case of `mnist_train`."""
-
-    hidden: int
-    batch: int
-    steps: int
-    rate: float
-    seed: int
-
-    @classmethod
-    def of(cls, spec: CaseSpec) -> MnistTrainParams:
-        """Return the checked parameters of a case."""
-        params = cls(**checked(spec, MNIST_TRAIN_CHECKS))
-        if MNIST.n_train % params.batch != 0:
-            raise CaseError(
-                f"batch {params.batch} does not divide the {MNIST.n_train} training images"
-            )
-        return params
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return (MNIST.pixels, self.hidden, self.hidden, self.hidden, CLASSES)
-
-    @property
-    def sample_steps(self) -> int:
-        return min(self.steps, SAMPLE_STEPS)
-
-    @property
-    def checked_steps(self) -> int:
-        """The number of steps whose losses are compared with the reference."""
-        fits = int(CHECKED_FLOPS // (6 * _CHECKED_BATCH * self.n_weights))
-        return min(self.sample_steps, max(2, fits))
-
-    @property
-    def descent_steps(self) -> int:
-        return min(self.checked_steps, DESCENT_STEPS)
-
-    @property
-    def epochs(self) -> int:
-        return -(-self.steps * self.batch // MNIST.n_train)
-
-    def order(self, _n_images: int = MNIST.n_train) -> Order:
-        """Return the image indices of each step, shape (steps, batch)."""
-        order = super().order(MNIST.n_train).reshape(-1)[: self.steps * self.batch]
-        return order.reshape(self.steps, self.batch)
 
 
 @dataclass(frozen=True)
@@ -193,7 +126,6 @@ def epoch_order(seed: int, epoch: int, n: int = MNIST.n_train) -> Order:
     return np.array(order, dtype=np.int32)
 
 
-def numbers_of_pixels(dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+def numbers_of_pixels() -> npt.NDArray[np.float32]:
     """Return byte / 255 for each byte, computed in float32 so that all devices use the same bits."""
-    quotients = np.arange(256, dtype=np.float32) / np.float32(255)
-    return quotients.astype(dtype)
+    return np.arange(256, dtype=np.float32) / np.float32(255)

@@ -1,4 +1,4 @@
-"""The multilayer perceptron of both trainings, as a function of its weights."""
+"""The multilayer perceptron of `mlp_train`, as a function of its weights."""
 
 from __future__ import annotations
 
@@ -8,25 +8,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from mlp_weights import Layers, start_weights
-
-# Of inputs and, unless weights are more precise, of weights.
-DTYPES = {"f32": np.float32, "tf32": np.float32, "f16": np.float16, "mixed": np.float16}
-WEIGHTS_DTYPES = {**DTYPES, "mixed": np.float32}
 # W and b of layer 0, 1, …
 Weights = Sequence[Any]
 
 
-def weights_in(dtype: str, layers: Layers, seed: int) -> list[np.ndarray]:
-    """Return the start weights in host memory."""
-    return [weight.astype(WEIGHTS_DTYPES[dtype]) for weight in start_weights(layers, seed)]
-
-
 def precision_of(dtype: str) -> AbstractContextManager[Any]:
     """Return the context in which code for this dtype is traced: no TF32 for float32."""
-    names = {"f32": "highest", "tf32": "tensorfloat32", "f16": "default", "mixed": "default"}
+    names = {"f32": "highest", "tf32": "tensorfloat32", "f16": "default"}
     return jax.default_matmul_precision(names[dtype])
 
 

@@ -119,7 +119,7 @@ class MlpTrain:
         """Return the data of a case; uses the seed in its parameters."""
         expect_dtype(spec, DTYPES, on_cpu=("f32",))
         params = Params.of(spec)
-        expect_room(params.data_bytes(np.dtype(np.float32)) + _train_bytes(spec, params))
+        expect_room(params.data_bytes + _train_bytes(spec, params))
         return Inputs(params, spec.dtype)
 
     def open(

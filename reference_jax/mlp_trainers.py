@@ -26,8 +26,8 @@ _UNROLLED_WEIGHTS_BYTES = 1 << 24
 # With the steps of an iteration in one computation, XLA for GPUs would keep weights in float32 from one
 # to the next, as they are converted back at once: another training than the one that is written here.
 _ROUND_AS_WRITTEN = {"xla_allow_excess_precision": False}
-# Learning rates that reveal the gradient, as in PyTorch's `mlp_trainers.py`.
-PROBE_RATE = {np.dtype(np.float32): 2.0**60, np.dtype(np.float16): 4096.0}
+# A learning rate that reveals the gradient, as in PyTorch's `mlp_trainers.py`.
+PROBE_RATE = 2.0**60
 
 
 class Images(NamedTuple):
@@ -147,12 +147,11 @@ class Trainer:
 
         Compiled code keeps no gradients: they are the weights' change at a high rate.
         """
-        rate = PROBE_RATE[start[0].dtype]
         self.start(start)
         self.place(first)
-        self.train(rate)
+        self.train(PROBE_RATE)
         return [
-            (old.astype(np.float32) - np.asarray(new, np.float32)) / np.float32(rate)
+            (old - np.asarray(new)) / np.float32(PROBE_RATE)
             for old, new in zip(start, self.weights, strict=True)
         ]
 

@@ -10,12 +10,11 @@ import protocol
 from device import DEVICES, out_of_memory_reason
 from engine_session import EngineSession
 from mlp_train import MlpTrain
-from mnist_train import MnistTrain
 from operator_case import JaxOperator
 from operator_request import Operator
 
 # No `allocate`: a JAX program does not allocate; XLA plans its buffers when it compiles.
-WORKLOADS = {"mnist_train": MnistTrain(), "mlp_train": MlpTrain()}
+WORKLOADS = {"mlp_train": MlpTrain()}
 
 
 class Session(EngineSession):

@@ -1,4 +1,4 @@
-"""A training of a multilayer perceptron on MNIST as a case: the common part of both workloads.
+"""A training of a multilayer perceptron on MNIST as a case: the part without its sample.
 
 Each workload defines its sample, its phases and the results of the complete training.
 """
@@ -18,9 +18,9 @@ import numpy as np
 import mnist_data
 from case import Case, leave_random
 from device import JaxDevice
-from mlp_model import DTYPES, Weights, logits_of, precision_of, weights_in
+from mlp_model import Weights, logits_of, precision_of
 from mlp_trainers import Images, Trainer, losses_of
-from mlp_weights import by_layer
+from mlp_weights import by_layer, start_weights
 from mnist_params import MlpParams, numbers_of_pixels
 from timing import Mark, Probe, Sample, now_ns
 
@@ -41,8 +41,8 @@ class Inputs(Generic[Params]):
         self.dtype = dtype
         self.dataset = mnist_data.load()
         self.n_images = len(self.dataset.train_labels)
-        self.weights = weights_in(dtype, params.layers, params.seed)
-        """W and b of layer 0, 1, … in the case's dtype."""
+        self.weights = start_weights(params.layers, params.seed)
+        """W and b of layer 0, 1, …."""
         self.order = params.order(self.n_images)
         """Image numbers, int32, one row per epoch or step: `MlpParams.order`."""
         self.made_ns = now_ns() - start_ns
@@ -50,7 +50,7 @@ class Inputs(Generic[Params]):
     @cached_property
     def images(self) -> Images:
         """The images in the memory of JAX's device; freed with the last case that uses them."""
-        numbers = numbers_of_pixels(DTYPES[self.dtype])
+        numbers = numbers_of_pixels()
         found = self.dataset
         return Images(
             jnp.asarray(numbers[found.train_images]),

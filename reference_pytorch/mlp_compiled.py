@@ -17,18 +17,16 @@ from mlp_trainers import StaticTrainer, Task
 class Step(nn.Module):
     """A step as one function of tensors with fixed addresses, for the compiler.
 
-    It reads and writes buffers, which CUDA graphs use in place without copying inputs. Weights wider
-    than the inputs are rounded to their dtype for the products, as autocast does.
+    It reads and writes buffers, which CUDA graphs use in place without copying inputs.
     """
 
-    def __init__(self, task: Task, weights_dtype: torch.dtype) -> None:
+    def __init__(self, task: Task) -> None:
         super().__init__()
-        self._reduction = task.reduction
         self._names: list[str] = []
         for layer, (n_in, n_out) in enumerate(task.params.layers):
             for kind, shape in (("w", (n_out, n_in)), ("b", (n_out,))):
                 name = f"{kind}{layer}"
-                empty = torch.empty(shape, dtype=weights_dtype, device=task.device)
+                empty = torch.empty(shape, device=task.device)
                 self.register_buffer(name, empty)
                 self._names.append(name)
         self.register_buffer("x", task.images.train_x)
@@ -37,7 +35,7 @@ class Step(nn.Module):
         self.register_buffer("rest", task.rest)
         self.register_buffer("losses", task.losses)
         self.register_buffer("step", torch.zeros(1, dtype=torch.int64, device=task.device))
-        rate = torch.full((), task.params.rate / task.scale, device=task.device)
+        rate = torch.full((), task.params.rate, device=task.device)
         self.register_buffer("rate", rate)
 
     def weights(self) -> list[Tensor]:
@@ -49,13 +47,13 @@ class Step(nn.Module):
         x, y = self.x.index_select(0, numbers), self.y.index_select(0, numbers)
 
         def loss_of(weights: list[Tensor]) -> Tensor:
-            return functional.cross_entropy(logits_of(x, weights), y, reduction=self._reduction)
+            return functional.cross_entropy(logits_of(x, weights), y)
 
         gradients, loss = grad_and_value(loss_of)(self.weights())
         self.losses.index_copy_(0, self.step, loss.view(1))
         self.step.add_(1)
         for weight, gradient in zip(self.weights(), gradients, strict=True):
-            weight.copy_(weight.float() - self.rate * gradient.float())
+            weight.copy_(weight - self.rate * gradient)
 
 
 # After so many full batches the step of a smaller last one is not tuned: an epoch's time hardly depends
@@ -67,9 +65,9 @@ _UNTUNED = {"max-autotune": "reduce-overhead", "max-autotune-no-cudagraphs": "de
 class CompiledTrainer(StaticTrainer):
     """Batch, model, loss and update compiled as one function per batch size."""
 
-    def __init__(self, task: Task, weights_dtype: torch.dtype, mode: str) -> None:
+    def __init__(self, task: Task, mode: str) -> None:
         super().__init__(task)
-        module = Step(task, weights_dtype)
+        module = Step(task)
 
         def step() -> None:
             module(False)
@@ -87,7 +85,7 @@ class CompiledTrainer(StaticTrainer):
         return self._module.weights()
 
     def set_rate(self, rate: float) -> None:
-        self._module.rate.fill_(rate / self._task.scale)
+        self._module.rate.fill_(rate)
 
     def rewind(self) -> None:
         self._module.step.zero_()

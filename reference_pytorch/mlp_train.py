@@ -155,8 +155,6 @@ class MlpTraining(Training[Params]):
         data_device = torch.device("cpu") if self._mode.make is LoaderTrainer else device
         return Task(
             self._params,
-            inputs.dtype,
-            inputs.weights_dtype,
             inputs.images_on(data_device),
             order=inputs.order[0].to(data_device, copy=True),
             losses=torch.empty(self._params.epoch_steps(inputs.n_images), device=device),
@@ -242,7 +240,7 @@ class MlpTrain:
         """Return the data of a case; uses the seed in its parameters."""
         expect_dtype(spec, DTYPES, on_cpu=("f32",))
         params = Params.of(spec)
-        expect_room(params.data_bytes(torch.float32))
+        expect_room(params.data_bytes)
         return Inputs(params)
 
     def open(

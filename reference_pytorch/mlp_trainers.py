@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,35 +14,24 @@ from mlp_model import build_model
 from mnist_mlp import DeviceImages, MlpParams
 
 _IMAGES_AT_ONCE = 8192
-# Learning rates that reveal the gradient: the step dwarfs the weights, however small the gradient of
-# the first of many layers is. The step fits into float32; in float16, gradients below 16 fit.
-_PROBE_RATE = {torch.float32: 2.0**60, torch.float16: 4096.0}
+# A learning rate that reveals the gradient: the step dwarfs the weights, however small the gradient of
+# the first of many layers is, and fits into float32.
+_PROBE_RATE = 2.0**60
 
 
 class Task(NamedTuple):
     """What to train on, in device memory; for a loader, images and order in host memory."""
 
     params: MlpParams
-    dtype: torch.dtype
-    """The dtype of inputs and products."""
-    weights_dtype: torch.dtype
-    """The dtype of weights, unless a mode keeps them in float32 in any case."""
     images: DeviceImages
     order: Tensor
     """Image indices, int32, in the order of the steps."""
     losses: Tensor
     """The loss of each step, before the update."""
-    reduction: Literal["mean", "sum"] = "mean"
-    """How a batch's losses are combined into the loss that a step minimises and records."""
 
     @property
     def device(self) -> torch.device:
         return self.losses.device
-
-    @property
-    def scale(self) -> int:
-        """The factor of losses and gradients relative to those of the mean."""
-        return self.params.batch if self.reduction == "sum" else 1
 
     @property
     def full_steps(self) -> int:
@@ -68,19 +55,13 @@ class Task(NamedTuple):
 
 
 class Trainer:
-    """Training with float32 weights, operation by operation, with autograd and SGD.
-
-    If the products are less precise, as users do: by autocast.
-    """
+    """Training operation by operation, with autograd and SGD."""
 
     optimizer_options: Mapping[str, Any] = {}
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._precision: Callable[[], AbstractContextManager[Any]] = nullcontext
-        if task.dtype != self._weights_dtype():
-            self._precision = partial(torch.autocast, task.device.type, task.dtype)
-        self._model = build_model(task.params.layers, task.device, self._weights_dtype())
+        self._model = build_model(task.params.layers, task.device)
         self._optimizer = torch.optim.SGD(
             self._model.parameters(), lr=self._start_rate(), **self.optimizer_options
         )
@@ -98,7 +79,7 @@ class Trainer:
 
     def set_rate(self, rate: float) -> None:
         """Change the learning rate of all further steps, captured ones included."""
-        self._optimizer.param_groups[0]["lr"] = rate / self._task.scale
+        self._optimizer.param_groups[0]["lr"] = rate
 
     def run(self, steps: int) -> None:
         """Run the first `steps` steps and record their losses."""
@@ -113,22 +94,10 @@ class Trainer:
         """Return the gradients that autograd leaves after `run_step`."""
         run_step()
         grads = [weight.grad for weight in self.weights]
-        return [grad.float() / self._task.scale for grad in grads if grad is not None]
-
-    def release(self) -> None:
-        """Free weights and gradients; the trainer cannot be used again.
-
-        The optimiser is part of a reference cycle, and between samples no garbage collector runs.
-        """
-        self._optimizer.zero_grad()
-        self._optimizer.param_groups.clear()
-        self._optimizer.state.clear()
+        return [grad for grad in grads if grad is not None]
 
     def _start_rate(self) -> float | Tensor:
-        return self._task.params.rate / self._task.scale
-
-    def _weights_dtype(self) -> torch.dtype:
-        return torch.float32
+        return self._task.params.rate
 
     def _batches(self, steps: int) -> Iterator[tuple[Tensor, Tensor]]:
         images = self._task.images
@@ -144,9 +113,7 @@ class Trainer:
         return loss.detach()
 
     def _loss(self, x: Tensor, y: Tensor) -> Tensor:
-        with self._precision():
-            logits = self._model(x).float()
-            return functional.cross_entropy(logits, y, reduction=self._task.reduction)
+        return functional.cross_entropy(self._model(x), y)
 
 
 class GathersAhead(ABC):
@@ -194,7 +161,7 @@ class GathersAhead(ABC):
 
 
 class FusedTrainer(GathersAhead, Trainer):
-    """Weights in the task's dtype, updated by one kernel.
+    """Weights updated by one kernel.
 
     All inputs of a step, the learning rate included, are in device memory.
     """
@@ -203,21 +170,18 @@ class FusedTrainer(GathersAhead, Trainer):
     captured_rate = None
 
     def __init__(self, task: Task) -> None:
-        self._rate = torch.full((), task.params.rate / task.scale, device=task.device)
+        self._rate = torch.full((), task.params.rate, device=task.device)
         super().__init__(task)
         self._count_steps()
 
     def set_rate(self, rate: float) -> None:
-        self._rate.fill_(rate / self._task.scale)
+        self._rate.fill_(rate)
 
     def _step(self, x: Tensor, y: Tensor) -> Tensor:
         return Trainer._step(self, x, y)
 
     def _start_rate(self) -> float | Tensor:
         return self._rate
-
-    def _weights_dtype(self) -> torch.dtype:
-        return self._task.weights_dtype
 
 
 class StaticTrainer(ABC):
@@ -261,13 +225,12 @@ class StaticTrainer(ABC):
 
         Such a step keeps no gradients, so compute them from the weights' change at a high rate.
         """
-        probe_rate = _PROBE_RATE[self.weights[0].dtype]
-        before = [weight.float().clone() for weight in self.weights]
-        self.set_rate(probe_rate)
+        before = [weight.clone() for weight in self.weights]
+        self.set_rate(_PROBE_RATE)
         run_step()
         self.set_rate(self._task.params.rate)
         pairs = zip(before, self.weights, strict=True)
-        return [(old - new.float()) / probe_rate for old, new in pairs]
+        return [(old - new) / _PROBE_RATE for old, new in pairs]
 
     @abstractmethod
     def set_rate(self, rate: float) -> None:

@@ -1,4 +1,4 @@
-"""Inputs of both MNIST trainings: parameters, images, start weights and the orders of the images.
+"""Inputs of `mlp_train`: parameters, images, start weights and the orders of the images.
 
 All engines use the same bits.
 """
@@ -41,19 +41,12 @@ class Inputs(Generic[Params]):
     refilled = ("weights",)
     """What a refill changes."""
 
-    def __init__(
-        self,
-        params: Params,
-        dtype: torch.dtype = torch.float32,
-        weights_dtype: torch.dtype | None = None,
-    ) -> None:
+    def __init__(self, params: Params) -> None:
         start_ns = now_ns()
         self.params = params
-        self.dtype = dtype
-        self.weights_dtype = weights_dtype or dtype
         self.dataset: Dataset = mnist_data.load()
         self.n_images = len(self.dataset.train_labels)
-        self.weights = start_weights(params.layers, params.seed, self.weights_dtype)
+        self.weights = start_weights(params.layers, params.seed)
         """W and b of layer 0, 1, …."""
         self.order = torch.from_numpy(params.order(self.n_images))
         """Image indices, int32, one row per epoch or step: `MlpParams.order`."""
@@ -69,13 +62,13 @@ class Inputs(Generic[Params]):
         """Return the images in device memory; freed with the last case that uses them."""
         images = self._images.get(device.type)
         if images is None:
-            images = _images_on(device, self.dataset, self.dtype)
+            images = _images_on(device, self.dataset)
             self._images[device.type] = images
         return images
 
 
-def _images_on(device: torch.device, found: Dataset, dtype: torch.dtype) -> DeviceImages:
-    numbers = numbers_of_pixels(np.float16 if dtype == torch.float16 else np.float32)
+def _images_on(device: torch.device, found: Dataset) -> DeviceImages:
+    numbers = numbers_of_pixels()
 
     def pixels(images: npt.NDArray[np.uint8]) -> Tensor:
         return torch.from_numpy(numbers[images]).to(device)

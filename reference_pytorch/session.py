@@ -5,7 +5,6 @@ from __future__ import annotations
 import protocol
 from allocate import Allocate
 from mlp_train import MlpTrain
-from mnist_train import MnistTrain
 from operator_request import Operator
 from operator_tensors import write_made
 from operator_workload import OperatorWorkload
@@ -13,7 +12,6 @@ from torch_session import CompilingSession
 from workload import Skip
 
 WORKLOADS = {
-    "mnist_train": MnistTrain(),
     "mlp_train": MlpTrain(),
     "allocate": Allocate(),
 }

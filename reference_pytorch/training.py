@@ -1,4 +1,4 @@
-"""A training of a multilayer perceptron on MNIST as a case: the common part of both workloads.
+"""A training of a multilayer perceptron on MNIST as a case: the part without its sample.
 
 Each workload defines its sample, its phases and the results of the complete training.
 """
@@ -34,19 +34,14 @@ class Mode(NamedTuple):
     make: Callable[[Task], Trainer | StaticTrainer]
     captured: bool = False
     """Are the steps captured in CUDA graphs?"""
-    builds_in_sample: bool = False
-    """Is building the model and its optimiser a phase?"""
 
 
 _NO_GRAPHS = "max-autotune-no-cudagraphs"
-# Modes that build the model outside samples, with weights in float32 or as the case has them.
 STATIC_MODES = {
-    "compile": Mode(lambda task: CompiledTrainer(task, torch.float32, "max-autotune")),
+    "compile": Mode(lambda task: CompiledTrainer(task, "max-autotune")),
     "graph": Mode(FusedTrainer, captured=True),
     # Our captured graphs replace the compiler's own.
-    "compile_graph": Mode(
-        lambda task: CompiledTrainer(task, task.weights_dtype, _NO_GRAPHS), captured=True
-    ),
+    "compile_graph": Mode(lambda task: CompiledTrainer(task, _NO_GRAPHS), captured=True),
     "manual_graph": Mode(
         lambda task: ManualTrainer(task, lambda function: compiled(function, _NO_GRAPHS)),
         captured=True,
@@ -112,7 +107,6 @@ class Training(Case, ABC, Generic[Params]):
                 self._device.synchronize()
 
             yield run
-            self._release(trainer)
 
     def output(self) -> dict[str, np.ndarray]:
         """Return the first step's gradients, and the losses of the first steps of a training."""
@@ -184,11 +178,6 @@ class Training(Case, ABC, Generic[Params]):
         else:
             for own, given in zip(self._start_weights, self._inputs.weights, strict=True):
                 own.copy_(given)
-
-    def _release(self, trainer: AnyTrainer) -> None:
-        """Free a trainer that was built for a sample."""
-        if isinstance(trainer, Trainer) and trainer is not self._trainer:
-            trainer.release()
 
     def _products(self) -> AbstractContextManager[None]:
         """Return the context in which all matrix products run."""

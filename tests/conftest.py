@@ -19,8 +19,8 @@ LONG = "long"
 # The files that take longest come first: at the end, no process waits for one of them.
 SLOWEST = (
     *("jax_worker", "jax_runs", "mlp_cuda", "against", "operator_kernels"),
-    *("operator_cuda", "refill", "mnist_train", "cheats", "pytorch_mnist_train"),
-    *("mnist_kernels", "mlp_train", "mnist_cuda", "report", "probes", "hostile_results", "faults"),
+    *("operator_cuda", "refill", "cheats"),
+    *("mlp_train", "report", "probes", "hostile_results", "faults"),
     *("lock_clocks", "shard", "resume", "pytorch_refill", "pytorch_mlp_train", "devices"),
     *("operator_emulate", "compare", "pytorch_operator", "pytorch_operator_bad"),
 )

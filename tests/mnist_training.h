@@ -1,5 +1,5 @@
-/* Trainings of mnist_train on the synthetic set, for tests: they see a project's folder without
- * MNIST, nor any beside it. */
+/* Networks of four layers on the synthetic set, for tests: they see a project's folder without MNIST,
+ * nor any beside it. */
 #ifndef TESTS_MNIST_TRAINING_H
 #define TESTS_MNIST_TRAINING_H
 
@@ -10,31 +10,31 @@
 #include "workloads/common/workload.h"
 #include "workloads/mnist/data.h"
 
+enum { LAYERS = 4 };
+
 typedef struct training {
-    int64_t hidden, batch, steps;
+    size_t hidden, batch, steps;
     double rate;
-    const char *dtype;
 } training_t;
 
-static const training_t SMALL = {8, 4, 3, 0.003, "f32"};
+static const training_t SMALL = {8, 4, 3, 0.003};
 
-static inline case_t make_case(const char *variant, const training_t *training) {
-    case_t spec = {.engine = mem_text("cpu"),
-                   .variant = mem_text(variant),
-                   .dtype = mem_text(training->dtype)};
-    add_integer(&spec, "hidden", training->hidden);
-    add_integer(&spec, "batch", training->batch);
-    add_integer(&spec, "steps", training->steps);
-    case_add_param(&spec, "rate", &(value_t){.kind = VALUE_REAL, .real = training->rate});
-    workload_complete(workload_find("mnist_train"), &spec);
-    return spec;
+static inline mnist_data_t shape_of_training(const training_t *training) {
+    mnist_data_t shape = {.layers = LAYERS,
+                          .hidden = training->hidden,
+                          .batch = training->batch,
+                          .steps = training->steps,
+                          .n_order = (training->steps * training->batch + MNIST_IMAGES - 1) /
+                                     MNIST_IMAGES * MNIST_IMAGES,
+                          .seed = 1};
+    mnist_sizes(shape.layers, shape.hidden, shape.sizes);
+    return shape;
 }
 
 static inline const mnist_data_t *data_of(const training_t *training) {
     const mnist_data_t *data;
-    case_t spec = make_case("ref", training);
-    assert_ok(mnist_data_take(&spec, &data, &err));
-    case_free(&spec);
+    mnist_data_t shape = shape_of_training(training);
+    assert_ok(mnist_shape_take(&shape, &data, &err));
     return data;
 }
 

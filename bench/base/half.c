@@ -1,7 +1,5 @@
 #include "base/half.h"
 
-#include "base/parallel.h"
-
 #include <math.h>
 
 enum {
@@ -44,40 +42,6 @@ float half_to_float(uint16_t half) {
     if (exponent == 0)
         return sign * ldexpf((float)mantissa, -24);
     return sign * ldexpf((float)(mantissa | 0x400), exponent - 25);
-}
-
-/* Adding 1.5 times the power of two whose last bit is f16's last bit makes the FPU's addition do
- * the rounding (to nearest, ties to even). For subnormals that bit is 2^-24. */
-WIDEST_VECTORS void half_round(float *values, size_t n) {
-    const uint32_t least = (uint32_t)(127 - 14) << FLOAT_MANTISSA_BITS;
-    const uint32_t up = ((uint32_t)DROPPED << FLOAT_MANTISSA_BITS) + (1u << 22);
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) {
-        uint32_t exponent;
-        float added;
-        memcpy(&exponent, &values[i], sizeof exponent);
-        exponent &= 0x7F800000u;
-        exponent = (exponent > least ? exponent : least) + up;
-        memcpy(&added, &exponent, sizeof added);
-        const float rounded = copysignf(values[i] + added - added, values[i]);
-        values[i] = fabsf(values[i]) < 65520.0f ? rounded : values[i] * INFINITY;
-    }
-}
-
-WIDEST_VECTORS void half_round_doubles(double *values, size_t n) {
-    const uint64_t least = (uint64_t)(1023 - 14) << 52;
-    const uint64_t up = ((uint64_t)(52 - MANTISSA_BITS) << 52) + (1ull << 51);
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) {
-        uint64_t exponent;
-        double added;
-        memcpy(&exponent, &values[i], sizeof exponent);
-        exponent &= 0x7FF0000000000000u;
-        exponent = (exponent > least ? exponent : least) + up;
-        memcpy(&added, &exponent, sizeof added);
-        const double rounded = copysign(values[i] + added - added, values[i]);
-        values[i] = fabs(values[i]) < 65520 ? rounded : values[i] * INFINITY;
-    }
 }
 
 float bfloat16_to_float(uint16_t bfloat) {

@@ -9,10 +9,6 @@
 uint16_t half_from_float(float value); /* nearest, ties to even; overflow gives infinity */
 float half_to_float(uint16_t half);    /* exact */
 
-/* Round each value to the nearest f16, ties to even; the type stays. */
-void half_round(float *values, size_t n);
-void half_round_doubles(double *values, size_t n);
-
 /* bfloat16 (bf16): the upper half of a float32, as bits in a uint16_t. */
 
 /* Nearest, ties to even; overflow gives infinity. Here, for loops of vectors. */

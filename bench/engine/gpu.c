@@ -417,18 +417,6 @@ status_t gpu_stage_resident(gpu_t *gpu, const gpu_stage_t *stage, unsigned block
         stage->spec.entry, blocks, cluster, resident);
 }
 
-status_t gpu_program_resident(gpu_t *gpu, const gpu_program_t *program, error_t *err) {
-    for (size_t i = 0; i < program->n_stages; i++) {
-        const gpu_stage_t *stage = &program->stages[i];
-        unsigned blocks;
-        if (!(stage->spec.flags & STAGE_COOPERATIVE))
-            continue;
-        TRY(stage_grid(gpu, stage, INT32_MAX, &blocks, err));
-        TRY(gpu_stage_resident(gpu, stage, blocks, err));
-    }
-    return STATUS_OK;
-}
-
 status_t gpu_stage_launch(gpu_t *gpu, const gpu_stage_t *stage, size_t items, cu_stream_t stream,
                           void **arguments, error_t *err) {
     const stage_t *spec = &stage->spec;

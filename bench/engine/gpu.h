@@ -105,8 +105,6 @@ void gpu_program_unload(gpu_t *gpu, gpu_program_t *program);
 /* Do so many blocks of a stage, which wait for each other, fit on the device at the same time? Else it
  * fails; the message says how many do. */
 status_t gpu_stage_resident(gpu_t *gpu, const gpu_stage_t *stage, unsigned blocks, error_t *err);
-/* The same of all stages of a program that are STAGE_COOPERATIVE, with the grids of their geometry. */
-status_t gpu_program_resident(gpu_t *gpu, const gpu_program_t *program, error_t *err);
 
 /* Launch one stage over `items` on `stream`; the stage's geometry sets the grid. */
 status_t gpu_stage_launch(gpu_t *gpu, const gpu_stage_t *stage, size_t items, cu_stream_t stream,

@@ -15,7 +15,7 @@ typedef struct launch {
     uint32_t dynamic_shared;
 } launch_t;
 
-enum stage_when { STAGE_TRAINING = 1, STAGE_EPOCH = 2, STAGE_AFTER = 4, STAGE_LIBRARY = 5 };
+enum stage_when { STAGE_TRAINING = 1, STAGE_EPOCH = 2 };
 
 enum stage_flags { STAGE_COOPERATIVE = 1, STAGE_OVERLAPPED = 2 };
 
@@ -38,7 +38,6 @@ typedef struct plan {
     uint32_t graph;
     uint32_t algorithmic;
     uint32_t scratch_per_item;
-    uint32_t library;
 } plan_t;
 
 enum { LAUNCH_MOST_STAGES = 12 };

@@ -372,7 +372,9 @@ static bool is_at_key_size(const comparison_set_t *set, const case_result_t *res
 
 /* Steps that are timed by operation have no other table: that says of every case why it has no times. */
 static bool shows_parts(const comparison_set_t *set, const case_result_t *result) {
-    if (set_is_by_operation(set))
+    if (!has_parts(result) && result_has_times(result))
+        return false;
+    if (set_is_by_operation(set)) /* which looks at all cases */
         return !is_not_applicable(result) && (!result_has_times(result) || has_parts(result));
     AUTO(text_list_free) text_list_t changed = changed_techniques(&result->spec);
     const bool is_default = changed.n == 0;

@@ -31,8 +31,6 @@ struct launch_t {
 enum stage_when {
     STAGE_TRAINING = 1,  // once per training, before its epochs, or running all of them
     STAGE_EPOCH = 2,     // in each epoch
-    STAGE_AFTER = 4,     // once, after the training, not timed: evaluation
-    STAGE_LIBRARY = 5,   // called by the host between a library's calls
 };
 
 enum stage_flags {
@@ -59,7 +57,6 @@ struct plan_t {
     unsigned graph;            // the epochs are captured once and replayed
     unsigned algorithmic;      // 0
     unsigned scratch_per_item; // bytes of device memory
-    unsigned library;          // the host calls cuBLASLt between the stages
 };
 
 #define STAGES extern "C" __device__ const stage_t stages[]

@@ -32,23 +32,21 @@ __host__ __device__ constexpr unsigned largest(unsigned a, unsigned b) {
 constexpr unsigned FORWARD_SHARED = largest(sums_bytes<WIDTH>(), ring_bytes<forward_source<1, WIDTH>>());
 constexpr unsigned BACKWARD_SHARED = largest(sums_bytes<V>(), ring_bytes<backward_source<1>>());
 
-PLAN = {1, 1, 0, 0};
 LAUNCHED_AS_GRAPH;
-#define STEP_STAGE(name, blocks, shared) \
-    BLOCKS_STAGE(name, STAGE_EPOCH, OVERLAPPED ? STAGE_OVERLAPPED : 0, THREADS, blocks, shared)
-STAGES = {
-    FIRST_STAGES
-    STEP_STAGE("forward_0", FORWARD_BLOCKS, FORWARD_SHARED),
-    STEP_STAGE("forward_1", FORWARD_BLOCKS + GATHER_BLOCKS, FORWARD_SHARED),
-    STEP_STAGE("forward_2", FORWARD_BLOCKS, FORWARD_SHARED),
+#define STEP_LAUNCH(name, blocks, shared) launch_of(name, blocks, THREADS, shared, OVERLAPPED ? OVERLAPS : 0)
+LAUNCHES = {
+    FIRST_LAUNCHES
+    STEP_LAUNCH("forward_0", FORWARD_BLOCKS, FORWARD_SHARED),
+    STEP_LAUNCH("forward_1", FORWARD_BLOCKS + GATHER_BLOCKS, FORWARD_SHARED),
+    STEP_LAUNCH("forward_2", FORWARD_BLOCKS, FORWARD_SHARED),
 #if HIDDEN > 1024
-    STEP_STAGE("forward_3", SPLITS, CLASS_SHARED),
+    STEP_LAUNCH("forward_3", SPLITS, CLASS_SHARED),
 #endif
-    STEP_STAGE("backward_3", LAST_BLOCKS, CLASS_SHARED),
-    STEP_STAGE("backward_2", STRIPS + LAST_BLOCKS, BACKWARD_SHARED),
-    STEP_STAGE("backward_1", STRIPS, BACKWARD_SHARED),
-    STEP_STAGE("backward_0", STRIPS_0 * PARTS_0, 0),
-    LAST_STAGES
+    STEP_LAUNCH("backward_3", LAST_BLOCKS, CLASS_SHARED),
+    STEP_LAUNCH("backward_2", STRIPS + LAST_BLOCKS, BACKWARD_SHARED),
+    STEP_LAUNCH("backward_1", STRIPS, BACKWARD_SHARED),
+    STEP_LAUNCH("backward_0", STRIPS_0 * PARTS_0, 0),
+    LAST_LAUNCHES
 };
 
 // The next step's images, copied during this step: order, images and device memory are three latencies.
@@ -56,7 +54,7 @@ __device__ uint4 next_images[BATCH * IMAGE_VECTORS];
 
 __device__ __forceinline__ void gather_next(const mnist_t &p, unsigned part) {
     wait_for_earlier_stages();
-    const unsigned step = step_now(p) + 1, row = part * WARPS + warp();
+    const unsigned step = p.step + 1, row = part * WARPS + warp();
     const uint4 *from = reinterpret_cast<const uint4 *>(image_of_step(p, step, row));
     for (unsigned i = lane(); i < IMAGE_VECTORS; i += 32)
         next_images[row * IMAGE_VECTORS + i] = __ldg(from + i);
@@ -105,7 +103,7 @@ __device__ __forceinline__ void forward(const mnist_t &p, forward_source<LAYER, 
 STEP_KERNEL(forward_0, FORWARD_AT_ONCE) {
     forward_source<0, WIDTH> source(p, blockIdx.x * 8 * WIDTH);
     forward<0>(p, source, [&] {
-        const unsigned step = step_now(p);
+        const unsigned step = p.step;
 #pragma unroll
         for (unsigned i = 0; i < BATCH_ROWS; i++)
             source.inputs[i] = image_of_row(p, step, 8 * i + lane() / 4) + source.column;
@@ -187,6 +185,4 @@ STEP_KERNEL(backward_0, 1) {
             if (n % STRIPS_0 == number)
                 update_bias<0>(p, n, tile.inputs);
         });
-    if (blockIdx.x == 0 && threadIdx.x == 0)
-        end_step(p);
 }

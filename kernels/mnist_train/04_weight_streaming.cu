@@ -32,27 +32,25 @@ __host__ __device__ constexpr unsigned whole_clusters(unsigned blocks) {
 }
 constexpr unsigned GATHER_BLOCKS = whole_clusters(BATCH / WARPS), STEP_3_BLOCKS = whole_clusters(LAST_BLOCKS);
 
-PLAN = {1, 1, 0, 0};
 LAUNCHED_AS_GRAPH;
-#define STREAM_STAGE(name, blocks)                                                                                     \
-    CLUSTERS_STAGE(name, STAGE_EPOCH, STAGE_OVERLAPPED, STREAM_THREADS, blocks, STREAM_SHARED, CLUSTER)
-STAGES = {
-    FIRST_STAGES
-    CLUSTERS_STAGE("forward_0", STAGE_TRAINING, 0, STREAM_THREADS, STREAM_BLOCKS, STREAM_SHARED, CLUSTER),
-    STREAM_STAGE("forward_1", STREAM_BLOCKS + GATHER_BLOCKS),
-    STREAM_STAGE("forward_2", STREAM_BLOCKS),
+#define STREAM_LAUNCH(name, blocks) launch_of(name, blocks, STREAM_THREADS, STREAM_SHARED, OVERLAPS, CLUSTER)
+LAUNCHES = {
+    FIRST_LAUNCHES
+    once(launch_of("forward_0", STREAM_BLOCKS, STREAM_THREADS, STREAM_SHARED, 0, CLUSTER)),
+    STREAM_LAUNCH("forward_1", STREAM_BLOCKS + GATHER_BLOCKS),
+    STREAM_LAUNCH("forward_2", STREAM_BLOCKS),
 #if HIDDEN > 1024
-    BLOCKS_STAGE("forward_3", STAGE_EPOCH, STAGE_OVERLAPPED, THREADS, SPLITS, CLASS_SHARED),
+    launch_of("forward_3", SPLITS, THREADS, CLASS_SHARED, OVERLAPS),
 #endif
-    BLOCKS_STAGE("backward_3", STAGE_EPOCH, STAGE_OVERLAPPED, THREADS, LAST_BLOCKS, CLASS_SHARED),
-    STREAM_STAGE("backward_2", STREAM_BLOCKS + STEP_3_BLOCKS),
-    STREAM_STAGE("backward_1", STREAM_BLOCKS),
-    STREAM_STAGE("backward_0", STREAM_BLOCKS),
-    LAST_STAGES
+    launch_of("backward_3", LAST_BLOCKS, THREADS, CLASS_SHARED, OVERLAPS),
+    STREAM_LAUNCH("backward_2", STREAM_BLOCKS + STEP_3_BLOCKS),
+    STREAM_LAUNCH("backward_1", STREAM_BLOCKS),
+    STREAM_LAUNCH("backward_0", STREAM_BLOCKS),
+    LAST_LAUNCHES
 };
 
 #define STREAM_KERNEL(name)                                                                                            \
-    PROBLEM_KERNEL(name, IN_CLUSTERS(CLUSTER) __launch_bounds__(STREAM_THREADS, ONE_BLOCK ? 1 : 2))
+    PROBLEM_KERNEL(name, __launch_bounds__(STREAM_THREADS, ONE_BLOCK ? 1 : 2))
 
 // For the first step only: backward_0 of the previous step computes the others.
 STREAM_KERNEL(forward_0) {
@@ -73,21 +71,18 @@ STREAM_KERNEL(forward_1) {
     const unsigned row = (blockIdx.x - STREAM_BLOCKS) * WARPS + warp();
     wait_for_earlier_stages();
     if (warp() < WARPS && row < BATCH)
-        gather_image(p, step_now(p) + 1, row);
+        gather_image(p, p.step + 1, row);
 }
 
 STREAM_KERNEL(forward_2) {
     stream_forward<2>(p);
 }
 
-// backward_3 no longer needs the step's number, and backward_0 already needs the next one.
 STREAM_KERNEL(backward_2) {
     if (blockIdx.x < STREAM_BLOCKS)
         return stream_backward<2>(p);
     if (warp() < WARPS)
         update_last_layer(p, blockIdx.x - STREAM_BLOCKS);
-    if (blockIdx.x == STREAM_BLOCKS && threadIdx.x == 0)
-        end_step(p);
 }
 
 STREAM_KERNEL(backward_1) {

@@ -60,12 +60,10 @@ struct shared_t {
 };
 static_assert(sizeof(shared_t) <= SHARED_NEEDED, "shared memory of a block");
 
-PLAN = {1, 0, 0, 0};
-STAGES = {
-    FIRST_STAGES
-    CLUSTERS_STAGE("train", STAGE_TRAINING, CLUSTER ? 0 : STAGE_COOPERATIVE, THREADS, BLOCKS, sizeof(shared_t),
-                   CLUSTER ? BLOCKS : 1),
-    LAST_STAGES
+LAUNCHES = {
+    FIRST_LAUNCHES
+    once(launch_of("train", BLOCKS, THREADS, sizeof(shared_t), CLUSTER ? 0 : COOPERATIVE, CLUSTER ? BLOCKS : 1)),
+    LAST_LAUNCHES
 };
 
 #include "persistent_exchange.cuh"
@@ -159,57 +157,46 @@ struct trainer_t {
         send(shared, DELTA_2, step, row, column, masked(own, own_pair(ACTIVATION_3, step, row, column)));
     }
 
-    __device__ __forceinline__ report_t report(unsigned layer, unsigned row) const {
-        return {p.gradients[layer], row, fan_out(layer), fan_in(layer)};
-    }
-
-    template <bool REPORTS> __device__ __forceinline__ void descend_layer_3(unsigned step) {
+    __device__ __forceinline__ void descend_layer_3(unsigned step) {
         const tiled_t a = hidden(ACTIVATION_3, step), delta = last_delta();
-        report_t to = report(3, 0);
-        if (blockIdx.x != 0)
-            to.gradient = nullptr;
         fragment_t rows[2], of_a[2];
         load_rows(rows, delta, 0);
         load_rows(of_a, a, blockIdx.x);
-        descend<REPORTS>(net.w3, rows, a, warp_of(), rate, to);
-        descend<false>(net.back3, of_a, delta, 0, rate, to);
-        descend_biases<REPORTS>(shared.last_bias, CLASSES, rows, rate, to);
+        descend(net.w3, rows, a, warp_of(), rate);
+        descend(net.back3, of_a, delta, 0, rate);
+        descend_biases(shared.last_bias, CLASSES, rows, rate);
     }
 
-    template <bool REPORTS>
     __device__ __forceinline__ void descend_layer(fragment_t (&rows)[TILES], fragment_t (&columns)[TILES],
                                                   unsigned layer, exchanged a, exchanged delta, unsigned step) {
         const tiled_t from = hidden(a, step), back = hidden(delta, step);
         fragment_t of_delta[2], of_a[2];
         load_rows(of_delta, back, blockIdx.x);
         load_rows(of_a, from, blockIdx.x);
-        descend<REPORTS>(rows, of_delta, from, warp_of(), rate, report(layer, first_own()));
-        descend<false>(columns, of_a, back, warp_of(), rate, report(layer, first_own()));
-        descend_biases<REPORTS>(shared.bias[layer], OWN, of_delta, rate, report(layer, first_own()));
+        descend(rows, of_delta, from, warp_of(), rate);
+        descend(columns, of_a, back, warp_of(), rate);
+        descend_biases(shared.bias[layer], OWN, of_delta, rate);
     }
 
-    template <bool REPORTS> __device__ __forceinline__ void descend_layer_1(unsigned step) {
-        descend_layer<REPORTS>(net.w1, net.back1, 1, ACTIVATION_1, DELTA_1, step);
+    __device__ __forceinline__ void descend_layer_1(unsigned step) {
+        descend_layer(net.w1, net.back1, 1, ACTIVATION_1, DELTA_1, step);
     }
 
-    template <bool REPORTS> __device__ __forceinline__ void descend_layer_0(unsigned step) {
+    __device__ __forceinline__ void descend_layer_0(unsigned step) {
         fragment_t rows[2];
         load_rows(rows, {shared_address(shared.delta_0)}, 0);
-        descend_biases<REPORTS>(shared.bias[0], OWN, rows, rate, report(0, first_own()));
-        descend<REPORTS>(net.w0, rows, pixels(step), warp_of(), rate, report(0, first_own()));
+        descend_biases(shared.bias[0], OWN, rows, rate);
+        descend(net.w0, rows, pixels(step), warp_of(), rate);
     }
 
-    // The update of layer 1 is deferred to the next step, except in the first step if gradients are reported.
-    __device__ __forceinline__ unsigned first_deferred() const { return p.gradients[0] != nullptr ? 1 : 0; }
-
-    template <bool REPORTS> __device__ __forceinline__ void step(unsigned s) {
+    __device__ __forceinline__ void step(unsigned s) {
         exchanges_expect(shared);
         images.wait(shared, s);
         forward<0>(pixels(s), net.w0, shared.bias[0], ACTIVATION_1, s);
         if (!CLUSTER)
             images.prefetch(p);
-        if (s > first_deferred())
-            descend_layer_1<false>(s - 1);
+        if (s > 0)
+            descend_layer_1(s - 1);
         receive(shared, ACTIVATION_1, s);
         forward<1>(hidden(ACTIVATION_1, s), net.w1, shared.bias[1], ACTIVATION_2, s);
         if (CLUSTER)
@@ -221,31 +208,28 @@ struct trainer_t {
         const float loss = finish_forward(s);
         begin_backward(s);
         sum_losses(shared.losses, loss);
-        descend_layer_3<REPORTS>(s);
+        descend_layer_3(s);
         exchanges_cleared();
         receive(shared, DELTA_2, s);
         product<0>(hidden(DELTA_2, s), net.back2, [&](float2 sum, unsigned row, unsigned column) {
             send(shared, DELTA_1, s, row, column, masked(sum, own_pair(ACTIVATION_2, s, row, column)));
         });
         write_loss(p, shared.losses, s);
-        descend_layer<REPORTS>(net.w2, net.back2, 2, ACTIVATION_2, DELTA_2, s);
+        descend_layer(net.w2, net.back2, 2, ACTIVATION_2, DELTA_2, s);
         receive(shared, DELTA_1, s);
         product<1>(hidden(DELTA_1, s), net.back1, [&](float2 sum, unsigned row, unsigned column) {
             *pair_at(shared.delta_0, row, column) = masked(sum, own_pair(ACTIVATION_1, s, row, column));
         });
         __syncthreads();
-        descend_layer_0<REPORTS>(s);
+        descend_layer_0(s);
         if (!CLUSTER) {
             __syncthreads();
             images.fetch(p, shared, s + 1);
         }
-        if (REPORTS)
-            descend_layer_1<true>(s);
     }
 
     __device__ __forceinline__ void finish() {
-        if (p.steps > first_deferred())
-            descend_layer_1<false>(p.steps - 1);
+        descend_layer_1(p.steps - 1);
         images.wait(shared, p.steps);
         __syncthreads();
         store_network(net, p);
@@ -259,16 +243,10 @@ struct trainer_t {
     }
 };
 
-#if CLUSTER
-PROBLEM_KERNEL(train, IN_CLUSTERS(BLOCKS) __launch_bounds__(THREADS, 1)) {
-#else
 PROBLEM_KERNEL(train, __launch_bounds__(THREADS, 1)) {
-#endif
     extern __shared__ uint4 train_memory[];
     trainer_t trainer(p, *(shared_t *)train_memory);
-    if (p.gradients[0] != nullptr)
-        trainer.step<true>(0);
-    for (unsigned s = p.gradients[0] != nullptr ? 1 : 0; s < p.steps; s++)
-        trainer.step<false>(s);
+    for (unsigned s = 0; s < p.steps; s++)
+        trainer.step(s);
     trainer.finish();
 }

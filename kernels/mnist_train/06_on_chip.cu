@@ -50,7 +50,7 @@ constexpr unsigned WARPS = 8, THREADS = WARPS * 32;
 static_assert(WARPS * 4 == ROWS, "a thread has two of the padded classes of an image");
 static_assert(PIXEL_ROW / 8 % 2 == 1, "rows of pixels in different banks");
 
-#include "../common/stamps.cuh"
+#include "common/stamps.cuh"
 #include "persistent_ptx.cuh"
 
 #include "fragments.cuh"
@@ -76,12 +76,10 @@ struct __align__(128) shared_t {
 static_assert(sizeof(shared_t) <= SHARED_LIMIT, "shared memory of a block");
 constexpr unsigned LOW_BYTES = 2 * sizeof(weights_t);  // from a weight to its second word
 
-PLAN = {1, 0, 0, 0};
-STAGES = {
-    FIRST_STAGES
-    CLUSTERS_STAGE("train", STAGE_TRAINING, STAGE_COOPERATIVE, THREADS, BLOCKS, sizeof(shared_t),
-                   CLUSTERED ? RANKS : 1),
-    LAST_STAGES
+LAUNCHES = {
+    FIRST_LAUNCHES
+    once(launch_of("train", BLOCKS, THREADS, sizeof(shared_t), COOPERATIVE, CLUSTERED ? RANKS : 1)),
+    LAST_LAUNCHES
 };
 
 #include "on_chip_exchange.cuh"
@@ -276,37 +274,34 @@ struct trainer_t {
         STAMP(DELTAS_HERE, LAYER);
     }
 
-    template <bool REPORTS> __device__ __forceinline__ void descend_own_biases(unsigned layer) {
+    __device__ __forceinline__ void descend_own_biases(unsigned layer) {
         if (warp_of() != WARPS - 1)
             return;
         const panel_rows_t &rows = shared.delta[layer % 2];
-        descend_biases<REPORTS, OWN>(
+        descend_biases<OWN>(
             shared.bias[layer],
             [&](unsigned image, unsigned i) {
                 const unsigned column = rank_of() * OWN + i;
                 return __half2float(rows[image][(column / 8 ^ image % 8) * 8 + column % 8]);
             },
-            p.rate / BATCH, report_of(p, layer, first_own()));
+            p.rate / BATCH);
     }
 
-    template <bool REPORTS> __device__ __forceinline__ void descend_layer_3() {
-        descend_last<REPORTS>(p, net, low, last_delta(), inputs(3), panel);
-        report_t report = report_of(p, 3, 0);
-        if (blockIdx.x != 0)
-            report.gradient = nullptr;
+    __device__ __forceinline__ void descend_layer_3() {
+        descend_last(p, net, low, last_delta(), inputs(3), panel);
         if (warp_of() == WARPS - 1)
-            descend_biases<REPORTS, PADDED_CLASSES>(
+            descend_biases<PADDED_CLASSES>(
                 shared.last_bias,
                 [&](unsigned image, unsigned i) { return __half2float(shared.delta_3[image][i ^ image / 4 % 2 * 8]); },
-                p.rate / BATCH, report);
+                p.rate / BATCH);
     }
 
-    template <bool REPORTS> __device__ __forceinline__ void descend_layer(unsigned layer) {
-        descend_shared<REPORTS>(p, layer, weights(layer), delta(layer), inputs(layer));
-        descend_own_biases<REPORTS>(layer);
+    __device__ __forceinline__ void descend_layer(unsigned layer) {
+        descend_shared(p, layer, weights(layer), delta(layer), inputs(layer));
+        descend_own_biases(layer);
     }
 
-    template <bool REPORTS> __device__ __forceinline__ void step(unsigned s) {
+    __device__ __forceinline__ void step(unsigned s) {
         STAMP(START, 0);
         cluster_expect(shared);
         forward_0(s);
@@ -319,18 +314,18 @@ struct trainer_t {
         backward<2>(s);
         STAMP(BACKWARD, 2);
         write_loss(p, shared.losses, s);
-        descend_layer_3<REPORTS>();
+        descend_layer_3();
         STAMP(UPDATE, 3);
-        descend_layer<REPORTS>(2);
+        descend_layer(2);
         STAMP(UPDATE, 2);
         finish_backward<2>(s);
         backward<1>(s);
         STAMP(BACKWARD, 1);
-        descend_layer<REPORTS>(1);
+        descend_layer(1);
         STAMP(UPDATE, 1);
         finish_backward<1>(s);
-        descend_first<REPORTS>(p, net, low, delta(0), pixels(s));
-        descend_own_biases<REPORTS>(0);
+        descend_first(p, net, low, delta(0), pixels(s));
+        descend_own_biases(0);
         STAMP(UPDATE, 0);
     }
 
@@ -350,17 +345,11 @@ struct trainer_t {
     }
 };
 
-#if CLUSTERED
-PROBLEM_KERNEL(train, IN_CLUSTERS(RANKS) __launch_bounds__(THREADS, 1)) {
-#else
 PROBLEM_KERNEL(train, __launch_bounds__(THREADS, 1)) {
-#endif
     extern __shared__ unsigned char dynamic_shared[];
     trainer_t trainer(p, *(shared_t *)dynamic_shared);
-    if (p.gradients[0] != nullptr)
-        trainer.step<true>(0);
-    for (unsigned s = p.gradients[0] != nullptr ? 1 : 0; s < p.steps; s++)
-        trainer.step<false>(s);
+    for (unsigned s = 0; s < p.steps; s++)
+        trainer.step(s);
     trainer.finish();
 }
 #endif

@@ -31,15 +31,14 @@
 #error SKIP: needs 227 KiB of shared memory per block
 #endif
 
-#include "../common/stamps.cuh"
+#include "common/stamps.cuh"
 #include "tiled_movers.cuh"
 #include "tiled_users.cuh"
 
-PLAN = {1, 0, 0, 1};
-STAGES = {
-    FIRST_STAGES
-    CLUSTERS_STAGE("train", STAGE_TRAINING, STAGE_COOPERATIVE, BLOCK_THREADS, BLOCKS, SHARED_BYTES, CLUSTER),
-    LAST_STAGES
+LAUNCHES = {
+    FIRST_LAUNCHES
+    once(launch_of("train", BLOCKS, BLOCK_THREADS, SHARED_BYTES, COOPERATIVE, CLUSTER)),
+    LAST_LAUNCHES
 };
 
 // Vectors of eight weights of this block's tiles: use(row, column, vector of the tile).
@@ -131,17 +130,15 @@ __device__ __forceinline__ void finish(const mnist_t &p, shared_t &shared, const
     cluster_barrier();  // a block must not end while another writes to its shared memory
 }
 
-PROBLEM_KERNEL(train, IN_CLUSTERS(CLUSTER) __launch_bounds__(BLOCK_THREADS, 1)) {
+PROBLEM_KERNEL(train, __launch_bounds__(BLOCK_THREADS, 1)) {
     extern __shared__ uint4 train_memory[];
     // An offset, so that the compiler still knows that it is shared memory.
     const unsigned offset = (0u - shared_address(train_memory)) % ALIGNMENT;
     shared_t &shared = *reinterpret_cast<shared_t *>(reinterpret_cast<char *>(train_memory) + offset);
     const place_t place;
     begin(p, shared, place);
-    if (warp() < USERS && p.gradients[0] != nullptr)
-        users_t(p, shared).train<true>();
-    else if (warp() < USERS)
-        users_t(p, shared).train<false>();
+    if (warp() < USERS)
+        users_t(p, shared).train();
     else if (warp() == WRITER)
         write_tiles(p, shared);
     else if (lane() == 0)

@@ -1,11 +1,5 @@
-// What rungs 05 and 06 share: weights and gradients as fragments of a warp, in device memory too, and sums over warps.
+// What rungs 05 and 06 share: weights as fragments of a warp, in device memory too, and sums over warps.
 #pragma once
-
-// Where a check's gradient goes: rows from `row`.
-struct report_t {
-    float *gradient;
-    unsigned row, n_out, n_in;
-};
 
 __device__ __forceinline__ unsigned lane_of() {
     return threadIdx.x % 32;
@@ -81,15 +75,6 @@ __device__ __forceinline__ float2 total(const partial_t &partial, unsigned row, 
 
 __device__ __forceinline__ unsigned updated_pair(unsigned weights, float2 sums, float rate) {
     return updated_pair(weights, sums.x, sums.y, rate);
-}
-
-__device__ __forceinline__ void report_tile(const report_t &to, const tile_t (&g)[2], unsigned tile) {
-    each_word(to.row, tile * 16, [&](unsigned word, unsigned r, unsigned c) {
-        const float2 value = word % 2 == 0 ? g[word / 2].upper() : g[word / 2].lower();
-        float *place = to.gradient + (size_t)r * (to.n_in + 1) + c;
-        if (r < to.n_out && c < to.n_in)
-            place[0] = value.x / BATCH, place[1] = value.y / BATCH;
-    });
 }
 
 // By eight lanes per image, each with the logits of classes k and k + 1: their deltas, 0 for padding. Returns the

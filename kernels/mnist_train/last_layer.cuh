@@ -10,12 +10,9 @@ constexpr unsigned SPLITS = SPLIT ? (HIDDEN + LOGITS_OF_BLOCK - 1) / LOGITS_OF_B
 constexpr unsigned STRIPS = HIDDEN / (8 * V), LAST_BLOCKS = (STRIPS + WARPS - 1) / WARPS;  // one strip per warp
 constexpr unsigned CLASS_TILES = PADDED_CLASSES / 8, CLASS_SHARED = sums_bytes<CLASS_TILES>();
 
-// An image of the training. A graph does not know the last step and prefetches one more: it then takes the words after
-// the order (the counters) for image numbers, and the copy is not used.
+// An image of the training. Its last step prefetches one more, and has its own again: they are not used.
 __device__ __forceinline__ const half *image_of_step(const mnist_t &p, unsigned step, unsigned row) {
-#ifdef WORKLOAD_ARGUMENTS
     step = min(step, p.steps - 1);
-#endif
     const unsigned image = min(__ldg(p.order + (size_t)step * BATCH + row), p.images_n - 1);
     return p.images + (size_t)image * PIXELS;
 }
@@ -160,7 +157,7 @@ struct last_strip_t {
 // Loads weights and other old data while the previous stage still runs.
 STEP_KERNEL(backward_3, 1) {
     __shared__ last_layer_t last;
-    const unsigned step = step_now(p), number = blockIdx.x * WARPS + warp();
+    const unsigned step = p.step, number = blockIdx.x * WARPS + warp();
     const row_t of_row(p, step, threadIdx.x % BATCH);
     last_strip_t strip(p, number < STRIPS ? number : STRIPS - 1);
     gather_logits(p, last);

@@ -173,16 +173,8 @@ __device__ __forceinline__ void update_weights(const mnist_t &p, const backward_
             for (unsigned k = 0; k < BATCH_TILES; k++)
                 multiply_add(sums, strip.inputs[i][k], b[k]);
 #pragma unroll
-            for (unsigned upper = 0; upper < 2; upper++) {
+            for (unsigned upper = 0; upper < 2; upper++)
                 update_pair(rows[upper].word[i], low[upper].word[i], sums[upper], sums[2 + upper], rate);
-                if (p.gradients[LAYER] != nullptr && source.weight_valid(n, 2 * r + upper)) {
-                    float *gradient = p.gradients[LAYER] +
-                                      (size_t)(n * 32 + source.row + 2 * r + upper) * (fan_in(LAYER) + 1) +
-                                      source.column + 2 * i;
-                    gradient[0] = sums[upper] * SHARE;
-                    gradient[1] = sums[2 + upper] * SHARE;
-                }
-            }
         }
 #pragma unroll
         for (unsigned upper = 0; upper < 2; upper++)
@@ -212,11 +204,8 @@ __device__ __forceinline__ void update_bias(const mnist_t &p, unsigned n, const 
             sum += __shfl_xor_sync(EVERY_LANE, sum, lanes);
         gradient = lane() / 4 == i ? sum / BATCH : gradient;
     }
-    if (row >= fan_out(LAYER))
-        return;
-    descend_bias(p, p.b[LAYER] + row, gradient);
-    if (p.gradients[LAYER] != nullptr)
-        p.gradients[LAYER][(size_t)row * (fan_in(LAYER) + 1) + fan_in(LAYER)] = gradient;
+    if (row < fan_out(LAYER))
+        descend_bias(p, p.b[LAYER] + row, gradient);
 }
 
 extern __shared__ uint4 shared[];

@@ -2,7 +2,7 @@
 // The order of rows along the sum is free if both factors agree. So each lane loads whole 16-byte vectors and uses them
 // as several fragments, without shared memory.
 #pragma once
-#include "../common/tensor_cores.cuh"
+#include "common/tensor_cores.cuh"
 
 // {x.low, y.low} or {x.high, y.high}.
 __device__ __forceinline__ unsigned join(unsigned x, unsigned y, bool high) {

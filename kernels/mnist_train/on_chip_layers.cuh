@@ -191,10 +191,8 @@ __device__ __forceinline__ void load_over_images(fragment_t (&to)[2], const Row 
 }
 
 // W -= rate · leftᵀ · right for a tile of 16 x 16 weights.
-template <bool REPORTS>
 __device__ __forceinline__ void descend_tile(fragment_t &w, fragment_t &low, const fragment_t (&left)[2],
-                                             const fragment_t (&right)[2], float rate, const report_t &report,
-                                             unsigned tile) {
+                                             const fragment_t (&right)[2], float rate) {
     tile_t g[2];
 #pragma unroll
     for (unsigned k = 0; k < 2; k++) {
@@ -207,16 +205,9 @@ __device__ __forceinline__ void descend_tile(fragment_t &w, fragment_t &low, con
         update_pair(w[2 * h], low[2 * h], upper.x, upper.y, rate);
         update_pair(w[2 * h + 1], low[2 * h + 1], lower.x, lower.y, rate);
     }
-    if (REPORTS && report.gradient != nullptr)
-        report_tile(report, g, tile);
-}
-
-__device__ __forceinline__ report_t report_of(const mnist_t &p, unsigned layer, unsigned row) {
-    return {p.gradients[layer], row, fan_out(layer), fan_in(layer)};
 }
 
 // This block's part of W_1 or W_2. A warp's tiles share those of delta.
-template <bool REPORTS>
 __device__ __forceinline__ void descend_shared(const mnist_t &p, unsigned layer, const swizzled_t<SHARE> &weights,
                                                const swizzled_t<PANEL> &delta, const swizzled_t<SHARE> &inputs) {
     const auto w_row = rows_of(weights), of_inputs = rows_of(inputs), of_delta = columns_of(delta);
@@ -239,8 +230,7 @@ __device__ __forceinline__ void descend_shared(const mnist_t &p, unsigned layer,
             load_matrices<false>(w, place);
             if (DTYPE_MIXED)
                 load_matrices<false>(low, place + LOW_BYTES);
-            descend_tile<REPORTS>(w, low, left, right[i], p.rate / BATCH, report_of(p, layer, first_neuron() + n * 16),
-                                  first_input() / 16 + input + i * WARPS);
+            descend_tile(w, low, left, right[i], p.rate / BATCH);
             store_matrices<false>(place, w);
             if (DTYPE_MIXED)
                 store_matrices<false>(place + LOW_BYTES, low);
@@ -248,33 +238,25 @@ __device__ __forceinline__ void descend_shared(const mnist_t &p, unsigned layer,
     }
 }
 
-template <bool REPORTS>
 __device__ __forceinline__ void descend_first(const mnist_t &p, network_t &net, network_t &low,
                                               const swizzled_t<PANEL> &delta, const pixels_t &pixels) {
     fragment_t left[2], right[2];
     load_over_images(left, columns_of(delta), neuron_tile(), PANEL * 2);
-    report_t report = report_of(p, 0, first_neuron() + neuron_tile() * 16);
-    if (image_tile() != 0)
-        report.gradient = nullptr;
     const auto of_pixels = rows_of(pixels);
 #pragma unroll
     for (unsigned j = 0; j < PIXEL_TILES; j++) {
         load_over_images(right, of_pixels, j, pixels_t::ROW_BYTES);
-        descend_tile<REPORTS>(net.w0[j], low.w0[j], left, right, p.rate / BATCH, report, rank_of() * PIXEL_TILES + j);
+        descend_tile(net.w0[j], low.w0[j], left, right, p.rate / BATCH);
     }
 }
 
 // Both copies of the last layer, from the same products. `panel`: activations 3 of the warp's 16 neurons, as in
 // receive_panel().
-template <bool REPORTS>
 __device__ __forceinline__ void descend_last(const mnist_t &p, network_t &net, network_t &low,
                                              const class_rows_t &delta, const swizzled_t<SHARE> &inputs,
                                              const unsigned (&panel)[4][2]) {
     fragment_t left[2], right[2];
     load_over_images(left, columns_of(delta), 0, class_rows_t::ROW_BYTES);
-    report_t report = report_of(p, 3, 0);
-    if (cluster_of() != 0)
-        report.gradient = nullptr;
     const auto of_inputs = rows_of(inputs);
 #pragma unroll
     for (unsigned i = 0; i < LAST_TILES; i++) {
@@ -282,7 +264,7 @@ __device__ __forceinline__ void descend_last(const mnist_t &p, network_t &net, n
         if (tile >= INPUT_TILES)
             break;
         load_over_images(right, of_inputs, tile, SHARE * 2);
-        descend_tile<REPORTS>(net.w3[i], low.w3[i], left, right, p.rate / BATCH, report, first_input() / 16 + tile);
+        descend_tile(net.w3[i], low.w3[i], left, right, p.rate / BATCH);
     }
 #pragma unroll
     for (unsigned k = 0; k < 2; k++)
@@ -290,13 +272,12 @@ __device__ __forceinline__ void descend_last(const mnist_t &p, network_t &net, n
         for (unsigned word = 0; word < 4; word++)
             left[k][word] = transposed(panel[k * 2 + word / 2][word % 2]);
     load_over_images(right, rows_of(delta), 0, class_rows_t::ROW_BYTES);
-    report.gradient = nullptr;
-    descend_tile<false>(net.back3, low.back3, left, right, p.rate / BATCH, report, 0);
+    descend_tile(net.back3, low.back3, left, right, p.rate / BATCH);
 }
 
 // By one warp, N (a power of two) columns from `column` of a matrix of deltas in shared memory: value(image, column).
-template <bool REPORTS, unsigned N, class Value>
-__device__ __forceinline__ void descend_biases(float *bias, Value value, float rate, const report_t &report) {
+template <unsigned N, class Value>
+__device__ __forceinline__ void descend_biases(float *bias, Value value, float rate) {
     constexpr unsigned PARTS = 32 / N;
     const unsigned i = lane_of() % N, part = lane_of() / N;
     float g = 0;
@@ -310,6 +291,4 @@ __device__ __forceinline__ void descend_biases(float *bias, Value value, float r
         return;
     const float updated = fmaf(-rate, g, bias[i]);
     bias[i] = DTYPE_MIXED ? updated : __half2float(__float2half_rn(updated));
-    if (REPORTS && report.gradient != nullptr && report.row + i < report.n_out)
-        report.gradient[(size_t)(report.row + i) * (report.n_in + 1) + report.n_in] = g / BATCH;
 }

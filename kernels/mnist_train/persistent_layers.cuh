@@ -108,9 +108,9 @@ __device__ __forceinline__ void load_rows(fragment_t (&rows)[2], const tiled_t &
 }
 
 // W -= rate · leftᵀ · right; the fragments' columns are tiles first, first + WARPS, … of `right`.
-template <bool REPORTS, unsigned N, class Matrix>
+template <unsigned N, class Matrix>
 __device__ __forceinline__ void descend(fragment_t (&w)[N], const fragment_t (&rows)[2], const Matrix &right,
-                                        unsigned first, float rate, report_t report) {
+                                        unsigned first, float rate) {
     const unsigned from = right.piece(first, lane_of() % 16, lane_of() / 16);
 #pragma unroll
     for (unsigned j = 0; j < N; j++) {
@@ -128,15 +128,11 @@ __device__ __forceinline__ void descend(fragment_t (&w)[N], const fragment_t (&r
         w[j][1] = updated_pair(w[j][1], g[0].lower(), rate);
         w[j][2] = updated_pair(w[j][2], g[1].upper(), rate);
         w[j][3] = updated_pair(w[j][3], g[1].lower(), rate);
-        if (REPORTS && report.gradient != nullptr)
-            report_tile(report, g, first + j * WARPS);
     }
 }
 
 // Biases of n neurons, by the last warp: gradients are sums of rows, computed as a product by ones.
-template <bool REPORTS>
-__device__ __forceinline__ void descend_biases(float *bias, unsigned n, const fragment_t (&rows)[2], float rate,
-                                               report_t report) {
+__device__ __forceinline__ void descend_biases(float *bias, unsigned n, const fragment_t (&rows)[2], float rate) {
     constexpr unsigned ONES = 0x3C003C00;
     if (warp_of() != WARPS - 1)
         return;
@@ -148,6 +144,4 @@ __device__ __forceinline__ void descend_biases(float *bias, unsigned n, const fr
     if (lane_of() % 4 >= 2 || i >= n)
         return;
     bias[i] = __half2float(__float2half_rn(fmaf(-rate, g, bias[i])));
-    if (REPORTS && report.gradient != nullptr && report.row + i < report.n_out)
-        report.gradient[(size_t)(report.row + i) * (report.n_in + 1) + report.n_in] = g / BATCH;
 }

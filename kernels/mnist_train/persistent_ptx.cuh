@@ -1,7 +1,7 @@
 // PTX instructions of rung 05: matrix fragments, asynchronous copies and stores.
 #pragma once
-#include "../common/relaxed.cuh"
-#include "../common/tensor_cores.cuh"
+#include "common/relaxed.cuh"
+#include "common/tensor_cores.cuh"
 
 // 16 x 16 halves over a warp: row lane / 4 (+ 8 in words 1 and 3), columns lane % 4 * 2 and the next (+ 8 in words 2
 // and 3). This is operand A of a product; words 0 and 2, or 1 and 3, are operand B of the transposed matrix; two tiles

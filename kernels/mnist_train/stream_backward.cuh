@@ -15,8 +15,6 @@ __device__ __forceinline__ void step_biases(const mnist_t &p, unsigned first_row
         sum += __half2float(
             *reinterpret_cast<const half *>(deltas + swizzled<CHUNK>(image, place / 8) + place % 8 * sizeof(half)));
     descend_bias(p, p.b[LAYER] + row, sum / BATCH);
-    if (p.gradients[LAYER] != nullptr)
-        p.gradients[LAYER][(size_t)row * (HIDDEN + 1) + HIDDEN] = sum / BATCH;
 }
 
 // Multiplies a tile, updates it, and writes it in whole lines of 128 bytes: two neighbouring warps share them, and each
@@ -28,7 +26,7 @@ __device__ __forceinline__ void use_backward(const mnist_t &p, const ring_t<UPDA
     panel_t inputs;
     load_panel(ring, inputs);
     wait_for_earlier_stages();
-    const unsigned step = step_of_warp(), column = share.panel * PANEL + across() * 32;
+    const unsigned step = step_of_warp();
     const unsigned tile = vectors_first<PANEL>(0, across() * 4);
     const unsigned line_row = warp() % 2 * 8 + lane() / 8, line_vector = across() / 2 * 8 + lane() % 8;
     const unsigned line = swizzled<PANEL>(line_row, line_vector);
@@ -41,11 +39,7 @@ __device__ __forceinline__ void use_backward(const mnist_t &p, const ring_t<UPDA
         add_products(sums, w, ring.slab(slot));
         if (DTYPE_MIXED)
             load_weights<true>(low, rows + TILE_BYTES + tile, rows + TILE_BYTES + (tile ^ 32));
-        step_weights(w, low, inputs, ring.slab(slot), p.rate, p.gradients[LAYER] != nullptr,
-                     [&](unsigned across, unsigned along, float gradient) {
-                         const size_t row = share.first(n) + step * 16 + along;
-                         p.gradients[LAYER][row * (HIDDEN + 1) + column + across] = gradient;
-                     });
+        step_weights(w, low, inputs, ring.slab(slot), p.rate);
         store_weights<true>(rows + tile, rows + (tile ^ 32), w);
         if (DTYPE_MIXED)
             store_weights<true>(rows + TILE_BYTES + tile, rows + TILE_BYTES + (tile ^ 32), low);
@@ -117,8 +111,6 @@ __device__ __forceinline__ void step_first_biases(const mnist_t &p, const share_
         for (unsigned image = 0; image < BATCH; image++)
             sum += __half2float(__ldcg(p.delta[0] + image * HIDDEN + row));
         bias[i] = descend_bias(p, p.b[0] + row, sum / BATCH);
-        if (p.gradients[0] != nullptr)
-            p.gradients[0][(size_t)row * (PIXELS + 1) + PIXELS] = sum / BATCH;
     }
 }
 
@@ -133,17 +125,12 @@ __device__ __forceinline__ void use_first_layer(const mnist_t &p, const ring_t<U
     const unsigned line_row = across() * 32 + step * 8 + lane() / 8, line = swizzled<CHUNK>(line_row, lane() % 8);
     half *const of_lane = p.w[0] + (size_t)(share.panel * PANEL + line_row) * PIXELS + lane() % 8 * 8;
     empty(ring, share, [&](unsigned n, unsigned slot) {
-        const unsigned column = share.first(n) + step * 16;
         const unsigned first = ring.tile(slot) + tile, second = first + 16 * CHUNK * sizeof(half);
         weights_t w, low;
         load_weights<false>(w, first, second);
         if (DTYPE_MIXED)
             load_weights<false>(low, first + TILE_BYTES, second + TILE_BYTES);
-        step_weights(w, low, deltas, ring.slab(slot, 0), p.rate, p.gradients[0] != nullptr && column < PIXELS,
-                     [&](unsigned across_warp, unsigned along, float gradient) {
-                         const size_t row = share.panel * PANEL + across() * 32 + across_warp;
-                         p.gradients[0][row * (PIXELS + 1) + column + along] = gradient;
-                     });
+        step_weights(w, low, deltas, ring.slab(slot, 0), p.rate);
         add_products(sums, w, ring.slab(slot, 1));
         store_weights<false>(first, second, w);
         if (DTYPE_MIXED)
@@ -177,7 +164,7 @@ __device__ __forceinline__ void stream_first_layer(const mnist_t &p) {
         });
         wait_for_earlier_stages();
     } else if (copies_slabs()) {
-        const unsigned next = next_step(p);  // backward_2 has ended this one
+        const unsigned next = p.step + 1;
         fill(ring, share, [&](unsigned n, unsigned slot) {
             for (unsigned i = 0; i < 2; i++)
                 copy_tile<BATCH, CHUNK, PIXELS>(ring.slab(slot, i), images_of(next + 1 - i) + share.first(n),

@@ -3,7 +3,7 @@
 // gradient: a weight stays in one register of one lane from the ring through product and update back to the ring.
 // The rung defines PANEL, CHUNK, and how warps share a tile: ACROSS side by side by STEPS along the chunk.
 #pragma once
-#include "../common/tensor_cores.cuh"
+#include "common/tensor_cores.cuh"
 #include "sums.cuh"
 
 // Vector `vector` of row `row`, in rows of a multiple of 128 bytes, swizzled so that neither eight rows of a column nor
@@ -58,10 +58,9 @@ __device__ __forceinline__ void add_products(warp_sums_t &sums, const weights_t 
         }
 }
 
-// W -= rate · left · slab, over all images. report(across, along, gradient): positions within the warp's 32 by 16.
-template <class Report>
+// W -= rate · left · slab, over all images.
 __device__ __forceinline__ void step_weights(weights_t &w, weights_t &low, const panel_t &left, unsigned slab,
-                                             float rate, bool reports, Report report) {
+                                             float rate) {
     constexpr float SHARE = 1.0f / BATCH;  // a power of two: no rounding
     unsigned right[BATCH / 16][4];
 #pragma unroll
@@ -80,10 +79,6 @@ __device__ __forceinline__ void step_weights(weights_t &w, weights_t &low, const
 #pragma unroll
             for (unsigned i = 0; i < 2; i++)
                 update_pair(w[m][2 * n + i], low[m][2 * n + i], g[2 * i], g[2 * i + 1], rate * SHARE);
-            if (reports)
-#pragma unroll
-                for (unsigned i = 0; i < 4; i++)
-                    report(m * 16 + i / 2 * 8 + lane() / 4, n * 8 + lane() % 4 * 2 + i % 2, g[i] * SHARE);
         }
 }
 

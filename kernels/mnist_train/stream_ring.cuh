@@ -6,7 +6,7 @@
 // (with dtype mixed, backward, also of the weights' second words), and SLABS chunks (BATCH, CHUNK) of activations or
 // deltas, copied by the other: W is requested first. The copies themselves signal the slot's barrier.
 #pragma once
-#include "../common/tensor_cores.cuh"
+#include "common/tensor_cores.cuh"
 
 constexpr unsigned CHUNK = 64, PANEL = HIDDEN % 128 == 0 && HIDDEN >= 8192 ? 128 : 64, PANELS = HIDDEN / PANEL;
 

@@ -12,7 +12,7 @@
 //   done    when the warps that share the tile are through with it
 //   free    when the writer has stored what is to be stored
 #pragma once
-#include "../common/tensor_cores.cuh"
+#include "common/tensor_cores.cuh"
 
 constexpr unsigned CHUNK = 64, PANEL = 64, PANELS = HIDDEN / PANEL, PIXEL_CHUNKS = (PIXELS + CHUNK - 1) / CHUNK;
 constexpr unsigned MOST_BLOCKS = 132, CLUSTER = 2 * PANELS <= MOST_BLOCKS ? 2 : 1, BLOCKS = PANELS * CLUSTER;

@@ -146,8 +146,6 @@ struct users_t : together_t {
             }
             unsigned &w = *reinterpret_cast<unsigned *>(&kept.last_w[k][column]);
             w = updated_pair(w, sum.x, sum.y, p.rate / BATCH);
-            report(3, k, first_own() + column, sum.x / BATCH);
-            report(3, k, first_own() + column + 1, sum.y / BATCH);
         } else if (threadIdx.x >= USER_THREADS - CLASSES) {
             const unsigned k = threadIdx.x - (USER_THREADS - CLASSES);
             float sum = 0;
@@ -155,18 +153,12 @@ struct users_t : together_t {
             for (unsigned image = 0; image < BATCH; image++)
                 sum += __half2float(kept.last_delta[image][k]);
             kept.last_bias[k] = __half2float(updated(__float2half_rn(kept.last_bias[k]), p.rate, sum / BATCH));
-            if (blockIdx.x == 0)
-                report(3, k, HIDDEN, sum / BATCH);
         }
     }
 
     // ---- layers backward --------------------------------------------------------------------------------------------
 
     __device__ __forceinline__ unsigned first_own() const { return place.panel * PANEL + place.rank * PART; }
-    __device__ __forceinline__ void report(unsigned layer, unsigned row, unsigned column, float gradient) const {
-        if (p.gradients[layer] != nullptr)
-            p.gradients[layer][(size_t)row * (fan_in(layer) + 1) + column] = gradient;
-    }
 
     // Of this block's neurons, whose deltas are of(image, neuron).
     template <class Deltas> __device__ __forceinline__ void step_biases(unsigned layer, Deltas of) {
@@ -178,7 +170,6 @@ struct users_t : together_t {
         for (unsigned image = 0; image < BATCH; image++)
             sum += __half2float(of(image, i));
         kept.bias[layer][i] = updated(kept.bias[layer][i], p.rate, sum / BATCH);
-        report(layer, first_own() + i, fan_in(layer), sum / BATCH);
     }
 
     // A layer's deltas of this block, 0 where the activation of the panel is 0.
@@ -188,13 +179,12 @@ struct users_t : together_t {
         return {{masked(sum.x, sum.y, a.x), masked(sum.z, sum.w, a.y)}};
     }
 
-    template <unsigned LAYER, bool REPORTS> __device__ __forceinline__ void backward(warp_sums_t &sums) {
+    template <unsigned LAYER> __device__ __forceinline__ void backward(warp_sums_t &sums) {
         panel_t inputs;
         barrier_wait(shared_address(&kept.panel_here), LAYER % 2);
         __syncwarp();
         load_panel(inputs, shared_address(kept.panel));
         const unsigned rows = step_of_warp() * 16, tile = vectors_first<PANEL>(rows, across() * 4);
-        const unsigned column = place.panel * PANEL + across() * 32;
         constexpr item_kind KIND = LAYER == 2 ? BACKWARD_2 : BACKWARD_1;
         each_item(KIND, [&](unsigned i) {
             if (i == 0) {
@@ -204,18 +194,15 @@ struct users_t : together_t {
             weights_t w, low;
             load_weights<true>(w, first, second);
             add_products(sums, w, items.slab());
-            step_weights(w, low, inputs, items.slab(), p.rate, REPORTS,
-                         [&](unsigned across, unsigned along, float gradient) {
-                             report(LAYER, place.chunk(KIND, i) * CHUNK + rows + along, column + across, gradient);
-                         });
+            step_weights(w, low, inputs, items.slab(), p.rate);
             store_weights<true>(first, second, w);
             copies_fence();
         });
         STAMP(PRODUCT, KIND);
     }
-    template <bool REPORTS> __device__ __forceinline__ void backward_2() {
+    __device__ __forceinline__ void backward_2() {
         warp_sums_t sums = {};
-        backward<2, REPORTS>(sums);
+        backward<2>(sums);
         add_up(sums, [&](unsigned image, unsigned in_panel, float4 sum) {
             const vector_t<2> delta = delta_of(image, in_panel, sum);
             *reinterpret_cast<vector_t<2> *>(&kept.own_delta[image][in_panel % PART]) = delta;
@@ -227,9 +214,9 @@ struct users_t : together_t {
     }
 
     // Delta 0 goes to the blocks of the panel only: their weights of layer 0 are here.
-    template <bool REPORTS> __device__ __forceinline__ void backward_1(unsigned step) {
+    __device__ __forceinline__ void backward_1(unsigned step) {
         warp_sums_t sums = {};
-        backward<1, REPORTS>(sums);
+        backward<1>(sums);
         char *const to = reinterpret_cast<char *>(kept.first_delta);
         if (CLUSTER > 1 && threadIdx.x == 0)
             barrier_expect(shared_address(&kept.delta_here), sizeof kept.first_delta);
@@ -256,7 +243,7 @@ struct users_t : together_t {
     }
 
     // Updates layer 0, then the next step's products with it. Before the first step products only.
-    template <bool UPDATES, bool REPORTS> __device__ __forceinline__ void first_layer() {
+    template <bool UPDATES> __device__ __forceinline__ void first_layer() {
         warp_sums_t sums = {};
         panel_t deltas;
         if (UPDATES)
@@ -264,17 +251,13 @@ struct users_t : together_t {
         const unsigned tile = rows_first<CHUNK>(across() * 32, step_of_warp() * 2);
         each_item(FIRST_LAYER, [&](unsigned i) {
             const unsigned first = shared_address(kept.first[i]) + tile, second = first + 16 * CHUNK * sizeof(half);
-            const unsigned column = place.chunk(FIRST_LAYER, i) * CHUNK + step_of_warp() * 16;
             weights_t w, low;
             load_weights<false>(w, first, second);
             if (UPDATES) {
                 if (i == 0) {
                     STAMP(HERE, FIRST_LAYER);
                 }
-                step_weights(w, low, deltas, items.tile(), p.rate, REPORTS && column < PIXELS,
-                             [&](unsigned across_warp, unsigned along, float gradient) {
-                                 report(0, place.panel * PANEL + across() * 32 + across_warp, column + along, gradient);
-                             });
+                step_weights(w, low, deltas, items.tile(), p.rate);
                 store_weights<false>(first, second, w);
             }
             add_products(sums, w, items.tile() + SLAB_BYTES);
@@ -295,18 +278,17 @@ struct users_t : together_t {
         }
     }
 
-    // REPORTS: a training of one step, whose gradients are wanted.
-    template <bool REPORTS> __device__ __forceinline__ void train() {
-        first_layer<false, false>();
+    __device__ __forceinline__ void train() {
+        first_layer<false>();
 #pragma unroll 1
         for (unsigned step = 0; step < p.steps; step++) {
             STAMP(START, 0);
             forward_1();
             forward_2(step);
             last_layer(step);
-            backward_2<REPORTS>();
-            backward_1<REPORTS>(step);
-            first_layer<true, REPORTS>();
+            backward_2();
+            backward_1(step);
+            first_layer<true>();
         }
     }
 };

@@ -19,7 +19,7 @@ CHECKED = 50
 @cache
 def images() -> tuple[np.ndarray, np.ndarray]:
     found = mnist_data.load()
-    return numbers_of_pixels(np.float32)[found.train_images], found.train_labels
+    return numbers_of_pixels()[found.train_images], found.train_labels
 
 
 class Contender(honest.Contender):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from fake_driver import build_cublaslt, build_gpu, run_with_driver
-from project import bench, read_cases, write_sweep
+from project import NO_PYTHON, bench, read_cases, write_sweep
 
 CALIBRATION = "device/cuda/matmul/bytes=268435456"
 
@@ -59,3 +59,11 @@ def test_run_without_the_library_goes_on(tmp_path: Path) -> None:
     assert case["status"] == "skipped"
     assert "cuBLASLt not found (/no/such/libcublasLt.so not found" in case["reason"]
     assert "skipped 1 of 8 cases: cuBLASLt not found (" in stderr
+
+
+def test_doctor_reports_cublaslt(tmp_path: Path) -> None:
+    found = bench("doctor", **NO_PYTHON, **build_cublaslt(tmp_path)).stdout
+    assert f"✓ cuBLASLt      cuBLASLt 13.1.2, {tmp_path}/libcublasLt.so.13" in found
+    missing = bench("doctor", **NO_PYTHON, BENCH_CUBLASLT="/no/such/library").stdout
+    assert "✗ cuBLASLt      cuBLASLt not found" in missing
+    assert "variants that use it for matrix products are skipped" in missing

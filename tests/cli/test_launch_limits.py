@@ -24,12 +24,12 @@ class Bad:
     workload: str = "mlp_infer"
 
 
-MNIST = '#include "mnist_train.cuh"\n'
+MLP = '#include "mlp_train.cuh"\n'
 STAGE = "STAGES = {{{}}};\n"
 STEP = '{"step", STAGE_EPOCH, 0, 64, 64, 0, 0, 0}'
 PLAN = "PLAN = {1, 0, 0, 0};\n"
 
-AXES = {"mlp_infer": {"batch": [64]}, "mnist_train": {"hidden": [64]}}
+AXES = {"mlp_infer": {"batch": [64]}, "mlp_train": {"width": [64]}}
 BAD = {
     "no_launch": Bad(HEAD + BODY, "it has no LAUNCHES = {…}"),
     "other_entry": Bad(
@@ -48,20 +48,20 @@ BAD = {
         HEAD + LAUNCH.format(64, 300000) + BODY,
         'kernel "mlp_infer": shared: "300000" is 300000 bytes, expected 0 to 232448 (sm_100)',
     ),
-    "no_stages": Bad(MNIST + PLAN, "it has no STAGES = {…}", "mnist_train"),
-    "no_plan": Bad(MNIST + STAGE.format(STEP), "it has no PLAN = {…}", "mnist_train"),
+    "no_stages": Bad(MLP + PLAN, "it has no STAGES = {…}", "mlp_train"),
+    "no_plan": Bad(MLP + STAGE.format(STEP), "it has no PLAN = {…}", "mlp_train"),
     "absent_stage": Bad(
-        MNIST + PLAN + STAGE.format(STEP) + 'extern "C" __global__ void stop() {}\n',
+        MLP + PLAN + STAGE.format(STEP) + 'extern "C" __global__ void stop() {}\n',
         'it has no kernel "step"; found: ',
-        "mnist_train",
+        "mlp_train",
     ),
     "wide_stage": Bad(
-        MNIST
+        MLP
         + PLAN
         + STAGE.format(STEP.replace("64, 64", "1025, 64"))
         + 'extern "C" __global__ void step() {}\n',
         'kernel "step" has 1025 threads per block; sm_90 allows 1024',
-        "mnist_train",
+        "mlp_train",
     ),
 }
 
@@ -115,7 +115,7 @@ def test_shared_memory_is_limited_by_the_architecture(tmp_path: Path, compiler: 
         for arch, limit in SHARED_OF.items():
             (folder / arch).mkdir()
             step = STEP.replace("0, 0}", f"0, {limit - 112 + more}}}")
-            bad = Bad(MNIST + PLAN + STAGE.format(step) + static, "", "mnist_train")
+            bad = Bad(MLP + PLAN + STAGE.format(step) + static, "", "mlp_train")
             programs += compile_rung(folder / arch, bad, compiler, arch, expect=int(more > 0))
         assert [program["status"] for program in programs] == [expected] * len(SHARED_OF)
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("warm_workers")
 
 pytest.importorskip("torch")
 
-OF_PROJECT = [ROOT / "kernels" / name for name in ("linreg_train", "mlp_infer")]
+OF_PROJECT = [ROOT / "kernels" / name for name in ("linreg_train", "mlp_infer", "mnist_train")]
 FOLDERS = [*(FIXTURES / "examples").iterdir(), *OF_PROJECT]
 EXAMPLES = {path.name: path for path in sorted(FOLDERS, key=lambda path: path.name)}
 SHORT = ("layer_norm_backward", "top_k")
@@ -39,7 +39,7 @@ SIZES: dict[str, dict[str, list[Any]]] = {
     "linreg_train": {"points": [4, 1001, 100001], "epochs": [23]},
     "mlp": {"width": [24], "batch": [32], "images": [70], "epochs": [1], "dtype": ["f32", "tf32"]},
     # In float16 a step at a small rate changes few weights, so that one of them counts for much.
-    "mnist": {
+    "mnist_train": {
         "hidden": [64],
         "steps": [3],
         "images": [96],
@@ -56,23 +56,30 @@ OF_A_TRAINING = [
     CONTENDERS[0],
     {"engine": "jax", "device": ["cpu"], "variants": ["jit", "scan"]},
 ]
-TRAININGS = ("linreg_train", "mlp", "mnist", "two_layers")
-BY_STEP = ("mlp", "mnist")
+TRAININGS = ("linreg_train", "mlp", "mnist_train", "two_layers")
+BY_STEP = ("mlp", "mnist_train")
 IN_C = {
     "linreg_train": [{"engine": "cpu", "variants": [name]} for name in ("omp", "ref")],
     "mlp_infer": [{"engine": "cpu", "variants": ["omp"]}],
     "mlp": [{"engine": "cpu", "variants": ["omp"]}],
-    "mnist": [{"engine": "cpu", "variants": ["omp"]}],
+    "mnist_train": [{"engine": "cpu", "variants": ["omp"]}],
 }
 # Less work by default: a check runs the reference there.
 SMALLER = {
     "linreg_train": {"points": 5000, "epochs": 20},
     "mlp": {"width": 24, "batch": 32, "images": 70, "epochs": 1},
-    "mnist": {"images": 96, "steps": 3},
+    "mnist_train": {"images": 96, "steps": 3},
 }
-RATES = {"mnist": 100}
+RATES = {"mnist_train": 100}
 OF_MLP = ["--set", "epochs=1", "--set"]
 OF_MNIST = ["--set", "batch=32", "--set", "images=96", "--set", "steps=3"]
+# Rungs that take narrow layers, too, and with few blocks.
+DEFINED = {
+    "04_weight_streaming": "#define NARROWEST_STREAMED 128\n",
+    "06_on_chip": "#if HIDDEN <= 128\n#define RANKS 2\n#define WIDTH 128\n#define OWN 32\n"
+    "#define CLUSTERED 1\n#endif\n",
+    "07_tiled_stream": "#define NARROWEST 64\n",
+}
 # Rungs that small sizes skip: with a cluster, and one that needs all of its blocks.
 MORE_RUNS = {
     # Whole eights, three layers; two rows of tiles, of which the last batch has one, and single words.
@@ -80,7 +87,7 @@ MORE_RUNS = {
         [*OF_MLP, "width=24", "--set", "images=70", "--set", "batch=32", "--set", "depth=3"],
         [*OF_MLP, "width=5", "--set", "images=130", "--set", "batch=100", "--set", "depth=2"],
     ],
-    "mnist": [
+    "mnist_train": [
         [*OF_MNIST, "--set", "hidden=128"],
         [
             "--variant",
@@ -110,8 +117,14 @@ def test_these_are_the_examples() -> None:
 
 
 def smaller(folder: Path, copy: Path) -> Path:
-    """Copy the folder of a training with less work by default."""
-    shutil.copytree(folder, copy)
+    """Copy the folder of a training with less work by default; its rungs include the project's."""
+    copy.mkdir()
+    for path in folder.iterdir():
+        if path.suffix == ".cu":
+            text = f'{DEFINED.get(path.stem, "")}#include "{folder.name}/{path.name}"\n'
+            (copy / path.name).write_text(text, "utf-8")
+        elif path.suffix != ".cuh":
+            shutil.copy(path, copy)
     path = copy / "workload.json"
     described = json.loads(path.read_text("utf-8"))
     described["name"] = "smaller"

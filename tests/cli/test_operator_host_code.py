@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from operator_folders import X, make_project, write_operator
-from project import FIXTURES, ROOT, bench, compiler_options
+from project import ROOT, bench, compiler_options
 from test_operator_c import ALONE
 from test_operator_cuda import ALLOCATES, REPEATS, SAMPLE, STEPS, Gpu, cuda, ok
 
@@ -236,11 +236,10 @@ def test_a_training_by_a_library(tmp_path: Path, lacks: str) -> None:
         cuda("02_library_graph", alloc=["malloc"]),
     ]
     sizes = {"hidden": [8], "steps": [2], "images": [32], "batch": [8], "rate": [0.25]}
-    folder = Path(shutil.copytree(FIXTURES / "examples" / "mnist", tmp_path / "mnist"))
-    kernels = make_project(folder) / "kernels"
-    for name in ("mnist_train", "common"):  # by a link, headers would be outside of the project
-        (kernels / name).unlink()
-        shutil.copytree(ROOT / "kernels" / name, kernels / name)
+    folder = Path(shutil.copytree(ROOT / "kernels" / "mnist_train", tmp_path / "mnist_train"))
+    common = make_project(folder) / "kernels" / "common"
+    common.unlink()  # by a link, headers would be outside of the project
+    shutil.copytree(ROOT / "kernels" / "common", common)
     cases = gpu.run(folder, rungs[: 1 if lacks else 3], axes=sizes)
     for name, case in cases.items():
         if "malloc" in name:

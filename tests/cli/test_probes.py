@@ -19,7 +19,7 @@ PROBES = [
 ]
 RUNGS = [
     ("mlp_train/08_on_chip_split_tf32", "-DWIDTH=784 -DDEPTH=4 -DBATCH=64 -DDTYPE_TF32=0"),
-    ("mnist_train/06_on_chip", "-DHIDDEN=1024 -DBATCH=32 -DDTYPE_F16=1 -DACCUMULATE_F16=0"),
+    ("mnist_train/06_on_chip", f"-DHIDDEN=1024 -include {ROOT}/tests/tools/mnist_workload.cuh"),
 ]
 FEW = 1
 

@@ -317,39 +317,3 @@ def test_refilled_training(rung: str, allocator: str, tmp_path: Path) -> None:
         assert case.written("output", "losses") == opened
         assert differs(expected[0], expected[1], 1e-3)
         assert differs(expected[1], expected[2], 1e-3)
-
-
-@pytest.mark.parametrize("dtype", ["f16", "mixed"])
-def test_weights_of_a_training(dtype: str, tmp_path: Path) -> None:
-    """mnist_train on a driver that runs no kernel: its weights stay those of the start."""
-    params = {"hidden": 64, "batch": 32, "steps": 2, "rate": 0.003, "seed": 1}
-    rung = "03_tensor_cores"
-    sweep = write_sweep(
-        tmp_path / "s.json",
-        "mnist_train",
-        [{"engine": "cuda", "variants": [rung]}],
-        axes={**{name: [value] for name, value in params.items()}, "dtype": [dtype]},
-    )
-    options = (*compiler_options(), "--cache", tmp_path / "cache")
-    done = bench("compile", sweep, "--arch", "sm_90", "--json", "--quiet", *options)
-    program = {"cubin": json.loads(done.stdout)["programs"][0]["cubin"], "arch": "sm_90"}
-    driver = build_driver(tmp_path / "lib", "-DMEMORY_MIB=1000")
-    environment = {"MNIST_DIR": "", "BENCH_CUPTI": "none", **driver}
-    environment["FAKE_CUDA"] = "cuMemsetD8Async always zeros"  # losses are finite
-    keys = {"workload": "mnist_train", "params": params, "dtype": dtype}
-    with Worker("cpu", environment) as cpu, Worker("cuda", environment) as cuda:
-        reference = Case(
-            cpu, tmp_path, "cpu", variant="ref", **{**keys, "params": {**params, "rate": 1e-9}}
-        )
-        case = Case(cuda, tmp_path, "cuda", {"accumulate": "f32"}, program, variant=rung, **keys)
-        expected = []
-        for seed in (5, SEED):
-            reference.sample(fresh=seed)
-            expected.append(reference.written("last", "weights"))
-            case.sample(fresh=seed)
-            weights = case.written("last", "weights")
-            # The reference moves by 1e-9 times the gradient.
-            assert not differs(weights, expected[-1], 1e-6)
-            halves = all(struct.unpack("<e", struct.pack("<e", w))[0] == w for w in weights)
-            assert halves == (dtype == "f16")
-        assert differs(expected[0], expected[1], 1e-3)

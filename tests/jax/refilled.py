@@ -25,7 +25,6 @@ from session import WORKLOADS, Session
 from timing import no_mark
 
 PARAMS = {
-    "mnist_train": {"hidden": 16, "batch": 32, "steps": 5, "rate": 0.1, "seed": 1},
     "mlp_train": {"width": 16, "depth": 3, "batch": 700, "epochs": 1, "rate": 0.1, "seed": 1},
 }
 SEED = 12345678901234567

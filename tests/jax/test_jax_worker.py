@@ -12,7 +12,7 @@ np = pytest.importorskip("numpy")
 sys.path.append(str(Path(__file__).resolve().parents[1] / "pytorch"))
 import operator_cases as operators  # noqa: E402 -- these need NumPy
 
-TRAINING = {"hidden": 16, "batch": 32, "steps": 5, "rate": 0.1, "seed": 1}
+TRAINING = {"width": 16, "depth": 3, "batch": 700, "epochs": 1, "rate": 0.1, "seed": 1}
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,6 @@ def test_hello_describes_the_worker(worker):
     assert answer["status"] == "ok"
     assert (answer["engine"], answer["device"]["kind"]) == ("jax", "cpu")
     assert answer["capabilities"] == {
-        "mnist_train": ["jit", "scan"],
         "mlp_train": ["jit", "scan"],
     }
     assert {"jax", "jaxlib", "python", "numpy", "threads"} <= set(answer["versions"])
@@ -61,7 +60,7 @@ def test_known_inference(worker, tmp_path, variant, layers, dtype, tolerance):
 
 @needs_jax()
 @pytest.mark.parametrize(
-    ("options", "n"), [((), 2), pytest.param(("--all",), 8, marks=pytest.mark.long)]
+    ("options", "n"), [((), 1), pytest.param(("--all",), 4, marks=pytest.mark.long)]
 )
 def test_new_inputs_and_what_is_left_of_them(options, n):
     """refill, fresh samples, last and audit: `refilled.py` names what does not hold."""
@@ -77,16 +76,6 @@ def test_operators(monkeypatch):
     found = run_program(Path(__file__).with_name("operators_in_jax.py"))
     assert found == dict.fromkeys(found, [])
     assert len(found) == 39
-
-
-@needs_jax()
-@pytest.mark.long
-@pytest.mark.parametrize("dtype", ["f16", "mixed"])
-def test_a_training_in_float16_is_close_to_float32(dtype):
-    """The workload allows 2.5 %; rounding a product before its bias alone makes 2.8 % here."""
-    found = run_program(Path(__file__).with_name("f16_gradients.py"), dtype)
-    assert {"gradient_0", "gradient_3", "losses", "descent"} <= set(found)
-    assert max(found.values()) < 0.01, found
 
 
 @needs_jax()
@@ -107,8 +96,8 @@ def test_compiled_code_is_kept_in_the_folder_of_the_request(tmp_path):
 
 @needs_jax()
 def test_other_dtypes_are_skipped(worker):
-    answer = worker.open("mnist_train", "jit", TRAINING, "f64")
-    reason = "dtype f64: only f16, mixed, f32 are written for JAX"
+    answer = worker.open("mlp_train", "jit", TRAINING, "f64")
+    reason = "dtype f64: only f32, tf32 are written for JAX"
     assert answer == {"status": "skipped", "id": "c", "reason": reason}
 
 

@@ -149,8 +149,8 @@ sysconfig.get_path = lambda name, *rest, **more: (
     assert answer["reason"].startswith("torch.compile needs Python.h: ")
     assert worker.open("eager")["status"] == "ok"
     # An unsupported dtype is reported before the missing header.
-    params = {"hidden": 16, "batch": 8, "steps": 5, "rate": 0.003, "seed": 1}
-    f64 = worker.open("compile", dtype="f64", workload="mnist_train", params=params)
+    params = {"width": 8, "depth": 3, "batch": 700, "epochs": 2, "rate": 0.5, "seed": 1}
+    f64 = worker.open("compile", dtype="f64", workload="mlp_train", params=params)
     assert f64["reason"].startswith("dtype f64: ")
 
 

@@ -25,7 +25,6 @@ import mlp_compiled  # noqa: E402
 import mlp_train  # noqa: E402
 import mnist_data  # noqa: E402
 import mnist_params  # noqa: E402
-import mnist_train  # noqa: E402
 import operator_modes  # noqa: E402
 import philox  # noqa: E402
 import protocol  # noqa: E402
@@ -40,7 +39,6 @@ LONG = pytest.mark.long
 SEED = 123456789012345678
 PARAMS = {
     "mlp_infer": {"batch": 33, "layers": [4, 5, 2]},
-    "mnist_train": {"hidden": 8, "batch": 4, "steps": 12, "rate": 0.02, "seed": 7},
     "mlp_train": {"width": 8, "depth": 3, "batch": 700, "epochs": 1, "rate": 0.5, "seed": 7},
 }
 COMPARED = {"mlp_infer": "host_to_host"}
@@ -96,7 +94,7 @@ def few(monkeypatch):
     images = FEW()
     monkeypatch.setattr(mnist_data, "load", lambda: images)
     monkeypatch.setattr(mnist_data, "MNIST", mnist_data.MNIST._replace(n_train=6000))
-    for module in (mnist_params, mnist_train, mlp_train):
+    for module in (mnist_params, mlp_train):
         monkeypatch.setattr(module, "MNIST", mnist_data.MNIST)
 
 
@@ -259,7 +257,7 @@ def test_last_is_the_output_of_the_fresh_inputs(opened, workload):
     left = opened.last()
     opened.session._cases["c"].case = case
     output = opened.output()
-    if workload in ("mnist_train", "mlp_train"):
+    if workload == "mlp_train":
         assert set(left) == {"losses", "weights"}
         assert np.array_equal(left["weights"], trained_by_hand(opened))
     else:
@@ -379,16 +377,6 @@ def test_an_audit_by_the_devices_clock_waits_once_for_all_runs(opened, monkeypat
     assert done == ["run", "run", "run", "wait"]
 
 
-@pytest.mark.parametrize(("device", "workload", "variant"), [("cuda", "mnist_train", "graph")])
-def test_pinned_outputs_are_filled_too(opened):
-    case = opened.case
-    outputs = [case._losses_host, *case._weights_host, *case._trainer.weights, case._task.losses]
-    before = [output.clone() for output in outputs]
-    case.leave_random()
-    assert len(outputs) == 18
-    assert not any(map(torch.equal, outputs, before))
-
-
 # ---- the mask --------------------------------------------------------------------------------------
 
 
@@ -414,12 +402,11 @@ def test_seed_0_changes_no_sign():
 
 
 @pytest.mark.parametrize("variant", ["eager", "graph"])
-@pytest.mark.parametrize("workload", ["mnist_train", "mlp_train"])
-def test_a_training_whose_results_are_known_is_the_same(monkeypatch, tmp_path, workload, variant):
+def test_a_training_whose_results_are_known_is_the_same(monkeypatch, tmp_path, variant):
     device = "cpu" if variant == "eager" else "cuda"
     outputs = []
     for results in (True, False):
-        opened = Opened(monkeypatch, tmp_path, device, workload, variant, results=results)
+        opened = Opened(monkeypatch, tmp_path, device, "mlp_train", variant, results=results)
         assert ("training" in opened.answer["once_ns"]) == results
         outputs.append(opened.output())
         closed = opened.ok(protocol.CloseRequest("c"))

@@ -112,7 +112,6 @@ def test_hello_describes_the_worker(worker):
     assert answer["protocol"] == 2
     assert answer["engine"] == "pytorch"
     assert answer["capabilities"] == {
-        "mnist_train": ["eager", "compile", "graph", "compile_graph", "manual_graph"],
         "mlp_train": ["dataloader", "eager", "compile", "graph", "compile_graph", "manual_graph"],
         "allocate": ["caching"],
     }

@@ -2,8 +2,8 @@ r"""Does an option of PyTorch's compiler make a mode faster? Medians of a case's
 
     python3 tests/tools/inductor_options.py WORKLOAD MODE [NAME=VALUE…] [--dtype D] [--device cpu]
         [--seconds N] [--options NAME…]
-    python3 tests/tools/inductor_options.py mnist_train compile_graph hidden=128,512 batch=32 \
-        steps=200 rate=0.003 seed=1
+    python3 tests/tools/inductor_options.py mlp_train compile_graph width=128,512 depth=4 \
+        batch=64 epochs=1 rate=0.1 seed=1
 
 WORKLOAD is a training that is built in. Each combination of the parameters is opened and sampled in
 this process, as the compiler is set and with each option of OPTIONS, and what is chosen by timing is

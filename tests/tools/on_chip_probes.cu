@@ -1,5 +1,5 @@
 // Measures the parts of a training whose weights stay on the chip; docs/on-chip.md has predictions beside the results.
-//     nvcc -arch=sm_90a -std=c++17 -O3 -DHIDDEN=1024 -o build/on_chip_probes tests/tools/on_chip_probes.cu
+//     nvcc -arch=sm_90a -std=c++17 -O3 -Ikernels -DHIDDEN=1024 -o build/on_chip_probes tests/tools/on_chip_probes.cu
 //     build/on_chip_probes
 // Prints a table, one line per probe; compiled with -DSTAMPED, how long each stage of a step takes. It needs a GPU with clusters (sm_90) and 128 multiprocessors.
 #include "probe.cuh"
@@ -9,12 +9,7 @@
 #ifndef HIDDEN
 #define HIDDEN 1024
 #endif
-#define BATCH 32
-#define DTYPE_F16 1
-#define ACCUMULATE_F16 0
-#ifndef __CUDA_ARCH__  // kernels are declared for the host, too
-#define __CUDA_ARCH__ 900
-#endif
+#include "mnist_workload.cuh"
 #ifdef STAMPED
 #include "on_chip_stages.cuh"
 #endif

@@ -45,9 +45,9 @@ template <product WHAT> __global__ void __launch_bounds__(THREADS, 1) products(m
         else if (WHAT == BACKWARD)
             multiply_backward(delta, weights, [&](const tile_t &s, unsigned, unsigned) { used += s.upper().x; });
         else if (WHAT == UPDATE)
-            descend_shared<false>(p, 1, weights, delta, inputs);
+            descend_shared(p, 1, weights, delta, inputs);
         else
-            descend_first<false>(p, net, low, delta, pixels);
+            descend_first(p, net, low, delta, pixels);
         for (unsigned m = 0; m < IMAGE_TILES; m++)
             used += sums[m][0].upper().x + sums[m][1].lower().y;
         __syncthreads();
@@ -118,7 +118,7 @@ __global__ void
     trainer_t trainer(p, *(shared_t *)probe_shared);
     for (unsigned s = 0; s < p.steps; s++)
         if (WITHOUT == NOTHING)
-            trainer.template step<false>(s);
+            trainer.step(s);
         else {
             cluster_expect(trainer.shared);
             if (WITHOUT == UPDATES)

@@ -1,5 +1,5 @@
 // Where a step of mnist_train's 07_tiled_stream spends its time, beside what was predicted (docs/on-chip.md).
-//     nvcc -arch=sm_90a -std=c++17 -O3 -DHIDDEN=4096 -o build/tiled_stages tests/tools/tiled_probes.cu
+//     nvcc -arch=sm_90a -std=c++17 -O3 -Ikernels -DHIDDEN=4096 -o build/tiled_stages tests/tools/tiled_probes.cu
 //     build/tiled_stages
 // It needs a GPU of sm_90 with 128 multiprocessors.
 #include <cuda_fp16.h>
@@ -7,12 +7,7 @@
 #ifndef HIDDEN
 #define HIDDEN 4096
 #endif
-#define BATCH 32
-#define DTYPE_F16 1
-#define ACCUMULATE_F16 0
-#ifndef __CUDA_ARCH__  // kernels are declared for the host, too
-#define __CUDA_ARCH__ 900
-#endif
+#include "mnist_workload.cuh"
 enum { AT_START, AT_HERE, AT_PRODUCT, AT_ENDED, AT_SOFTMAX, AT_DELTA, AT_UPDATE };
 #include "stages.cuh"
 
@@ -45,9 +40,14 @@ static const stage_row_t STAGE_ROWS[] = {
     {AT_ENDED, FIRST_LAYER, "their sums, activations 1 written", ADDED_UP},
 };
 
+static __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(BLOCK_THREADS, 1)
+    train_problem(const __grid_constant__ mnist_t p) {
+    train_of(p);
+}
+
 int main() {
     mnist_t p = problem();
-    const launch_of_probe_t of = {(const void *)train, BLOCKS, BLOCK_THREADS, SHARED_BYTES, 0, true};
+    const launch_of_probe_t of = {(const void *)train_problem, BLOCKS, BLOCK_THREADS, SHARED_BYTES, 0, true};
     void *arguments[] = {&p};
     prepare(of);
     const auto reset = [&] { CUDA(cudaMemset(p.counters, 0, 256)); };

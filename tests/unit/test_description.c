@@ -445,25 +445,30 @@ static void test_what_workers_are_told(void **state) {
 static void test_units_of_sizes(void **state) {
     (void)state;
     static const struct {
-        const char *unit, *label, *after;
-    } UNITS[] = {{"row", "row", " row"},
-                 {"row of x", "row of x", " row"},
-                 {"rows of x", "row, rows of x", NULL},
-                 {"of x", "row, of x", NULL}};
+        const char *unit, *before, *label, *after;
+    } UNITS[] = {{"row", NULL, "row", " row"},
+                 {"row of x", NULL, "row of x", " row"},
+                 {"row of x", "line ", "row of x", NULL},
+                 {"rows of x", NULL, "row, rows of x", NULL},
+                 {"of x", NULL, "row, of x", NULL}};
     for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS; i++) {
         description_t d;
-        json_t *json =
-            json_pack("{s:i, s:s, s:{s:{s:i}}, s:[s], s:[{s:s, s:[s], s:s}], s:[{s:s, s:[s], s:s}],"
-                      " s:{s:s, s:s}}",
-                      "schema", 1, "name", "a", "params", "row", "default", 8, "dtypes", "f32",
-                      "inputs", "name", "x", "shape", "row", "dtype", "T", "outputs", "name", "y",
-                      "shape", "row", "dtype", "T", "size", "param", "row", "unit", UNITS[i].unit);
+        json_t *json = json_pack(
+            "{s:i, s:s, s:{s:{s:i}}, s:[s], s:[{s:s, s:[s], s:s}], s:[{s:s, s:[s], s:s}],"
+            " s:{s:s, s:s, s:s*}}",
+            "schema", 1, "name", "a", "params", "row", "default", 8, "dtypes", "f32", "inputs",
+            "name", "x", "shape", "row", "dtype", "T", "outputs", "name", "y", "shape", "row",
+            "dtype", "T", "size", "param", "row", "unit", UNITS[i].unit, "before", UNITS[i].before);
         assert_ok(description_parse("size.json", json, &d, &err));
         assert_string_equal(d.size_label, UNITS[i].label);
         if (UNITS[i].after != NULL)
             assert_string_equal(d.size_after, UNITS[i].after);
         else
             assert_null(d.size_after);
+        if (UNITS[i].before != NULL)
+            assert_string_equal(d.size_before, UNITS[i].before);
+        else
+            assert_null(d.size_before);
         description_free(&d);
         json_decref(json);
     }

@@ -1,8 +1,6 @@
-/* Numbers of 16 bits: f16 and bf16 against what IEEE 754 says, and a float32 in two of them. */
+/* Numbers of 16 bits: f16 and bf16 against what IEEE 754 says. */
 #include "base/half.h"
-#include "base/rng.h"
 #include "checks.h"
-#include "workloads/mnist_train/cublaslt.h"
 
 /* ---- f16 against what IEEE 754 says: every half survives the way to float and back, and halfway
  * cases go to the even neighbour. */
@@ -37,50 +35,6 @@ static void knows_special_values(void **state) {
     assert_int_equal(half_from_float(-0.0f), 0x8000);
     assert_int_equal(half_from_float(1e-9f), 0);
     assert_true(isnan(half_to_float(half_from_float(NAN))));
-}
-
-/* Arrays: around every half and every middle between two, of both signs. */
-static void check_rounding(float value) {
-    for (int sign = -1; sign <= 1; sign += 2) {
-        float single = (float)sign * value;
-        double wide = single;
-        const float expected = half_to_float(half_from_float(single));
-        half_round(&single, 1);
-        half_round_doubles(&wide, 1);
-        assert_true(single == expected && wide == expected);
-        assert_int_equal(signbit(single) != 0, signbit(expected) != 0);
-        assert_int_equal(signbit(wide) != 0, signbit(expected) != 0);
-    }
-}
-
-static void arrays_are_rounded_alike(void **state) {
-    for (uint32_t half = 0; half < 0x7C00; half++) {
-        const float low = half_to_float((uint16_t)half);
-        const float high = half == 0x7BFF ? 65536.0f : half_to_float((uint16_t)(half + 1));
-        const float middle = low + (high - low) / 2;
-        check_rounding(low);
-        check_rounding(nextafterf(low, 1e9f));
-        check_rounding(middle);
-        check_rounding(nextafterf(middle, 0));
-        check_rounding(nextafterf(middle, 1e9f));
-    }
-    check_rounding(1e9f);
-    check_rounding(INFINITY);
-    float single = NAN;
-    double wide = NAN;
-    half_round(&single, 1);
-    half_round_doubles(&wide, 1);
-    assert_true(isnan(single) && isnan(wide));
-}
-
-/* What float32 cannot hold decides, too: halfway between two halves, and a little more. */
-static void doubles_are_rounded_once(void **state) {
-    double values[] = {1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-40, 1 + 3 * 0x1p-11 - 0x1p-40, 0x1p-25,
-                       0x1p-25 + 0x1p-70};
-    static const double ROUNDED[] = {1, 1 + 0x1p-10, 1 + 0x1p-10, 0, 0x1p-24};
-    half_round_doubles(values, 5);
-    for (size_t i = 0; i < 5; i++)
-        assert_true(values[i] == ROUNDED[i]);
 }
 
 /* Of the 256 numbers of FP8, NaN stays one, and what is larger than the largest becomes that. */
@@ -134,52 +88,6 @@ static void bfloat16_knows_special_values(void **state) {
     float nan;
     memcpy(&nan, &bits, sizeof nan);
     assert_true(isnan(bfloat16_to_float(bfloat16_from_float(nan))));
-}
-
-/* ---- A float32 weight in two words of 16 bits: exact, except for the smallest. */
-
-static float kept(float weight) {
-    return split_joined(half_from_float(weight), split_low_half(weight));
-}
-
-static void check(float weight, double by) {
-    const float found = kept(weight);
-    if (!(fabs((double)found - weight) <= by) || signbit(found) != signbit(weight))
-        fail_msg("%a is kept as %a", weight, found);
-}
-
-/* The nearest float16 may be the next power of two. */
-static void test_weights_are_exact(void **state) {
-    enum { N = 4096 };
-    float values[N];
-    for (int exponent = -14; exponent < 15; exponent++) {
-        const float low = ldexpf(1, exponent);
-        rng_fill_uniform(values, N, (rng_position_t){1, (uint32_t)exponent + 100, 0}, low, 2 * low);
-        for (size_t i = 0; i < N; i++) {
-            check(values[i], 0);
-            check(-values[i], 0);
-        }
-        check(low, 0);
-        check(nextafterf(2 * low, 0), 0);
-        check(nextafterf(low * (1 + 0x1p-11f), 0), 0); /* halfway between two float16 */
-        check(low * (1 + 0x1p-11f), 0);
-        check(nextafterf(low * (1 + 0x1p-11f), 2 * low), 0);
-    }
-}
-
-static void test_small_weights_are_multiples_of_2_to_the_minus_37(void **state) {
-    for (float weight = 0x1p-14f; weight > 0x1p-60f; weight *= 0.99f) {
-        check(weight, 0x1p-38);
-        check(-weight, 0x1p-38);
-    }
-    check(0, 0);
-    check(-0.0f, 0);
-    assert_true(kept(0x1p-37f) == 0x1p-37f);
-}
-
-/* A refill flips the signs of the float16 only. */
-static void test_low_half_has_no_sign(void **state) {
-    assert_int_equal(split_low_half(0.0123456f), split_low_half(-0.0123456f));
 }
 
 #include "run_tests.h"

@@ -150,8 +150,8 @@ static void test_data_is_shared(void **state) {
     mnist_data_release(data);
 }
 
-/* With mnist_train's four layers, both start from the same bits, in the same order. */
-static void test_start_is_mnist_train_s(void **state) {
+/* The data of four layers is that of mnist_known.json (test_mnist_oracle). */
+static void test_start_is_known(void **state) {
     const mnist_data_t *data = take(&(mlp_t){8, 4, 4, 1, 0.1, 1});
     assert_int_equal(data->n_weights, world.kept->n_weights);
     assert_memory_equal(data->weights, world.kept->weights, data->n_weights * sizeof(float));

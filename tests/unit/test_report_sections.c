@@ -66,12 +66,12 @@ static void device_tells_rates_of_products(void **state) {
     free(text);
     case_result_t *ours = &run.cases[0];
     case_free(&ours->spec);
-    ours->spec = workload_defaults(workload_find("mnist_train"));
+    ours->spec = workload_defaults(workload_find("mlp_train"));
     set_text(&ours->spec.engine, "cuda");
     set_text(&ours->spec.dtype, "f32");
-    ours->spec.id = mem_text("mnist_train/cuda/01_library/hidden=128");
+    ours->spec.id = mem_text("mlp_train/cuda/01_naive/width=784");
     ours->limit.phase = mem_text("host_to_host");
-    const double own = workload_find("mnist_train")->cost(&ours->spec).flops /
+    const double own = workload_find("mlp_train")->cost(&ours->spec).flops /
                        result_median(ours, "host_to_host") * 1e9;
     plant_gauge(&run, "device", "matmul", 8192LL * 8192 * 4, "f32", 2 * flops / own * 1e9);
     text = printed(section_device, &run);

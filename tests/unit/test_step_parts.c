@@ -336,12 +336,6 @@ static void a_failure_gives_back_what_was_allocated(void **state) {
         assert_int_equal(recorder.phases[i].n, 0);
 }
 
-static void names_of_phases(void **state) {
-    assert_true(train_phases_has("step_device"));
-    assert_true(train_phases_has("malloc"));
-    assert_false(train_phases_has("forward"));
-}
-
 static void pieces_of_a_span_add_up(void **state) {
     gpu_t gpu = fake_gpu();
     device_span_t span = {0};

@@ -118,21 +118,11 @@ WIDEST_VECTORS static void flip_floats(float *values, size_t n, const signs_t *f
     }
 }
 
-WIDEST_VECTORS static void flip_halves(uint16_t *values, size_t n, const signs_t *flips) {
-    for (size_t i = 0; i < n; i++)
-        values[i] ^= (uint16_t)((flips->words[i / BITS] << (BITS - 1 - i % BITS) & SIGN) >> 16);
-}
-
 /* By one thread: several leave the values in as many caches and go on spinning, and a copy to the
  * device that follows takes up to 1.7 times as long (docs/cheating.md). */
 void signs_flip_floats(float *values, size_t n, const signs_t *flips) {
     for (size_t first = 0; first < n; first += SIGNS_PERIOD)
         flip_floats(values + first, n - first < SIGNS_PERIOD ? n - first : SIGNS_PERIOD, flips);
-}
-
-void signs_flip_halves(uint16_t *values, size_t n, const signs_t *flips) {
-    for (size_t first = 0; first < n; first += SIGNS_PERIOD)
-        flip_halves(values + first, n - first < SIGNS_PERIOD ? n - first : SIGNS_PERIOD, flips);
 }
 
 /* ==== data that cases share =================================================================== */
@@ -288,13 +278,6 @@ static const struct {
 static bool has_phase(const train_phases_t *phases, unsigned which) {
     return PHASES[which].when == ALWAYS ||
            (PHASES[which].when == ALLOCATING ? phases->allocate != NULL : phases->steps > 0);
-}
-
-bool train_phases_has(const char *name) {
-    for (unsigned i = 0; i < TRAIN_PHASES; i++)
-        if (strcmp(name, PHASES[i].name) == 0)
-            return true;
-    return false;
 }
 
 void train_phases_declare(train_phases_t *phases, recorder_t *recorder) {

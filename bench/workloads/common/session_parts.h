@@ -56,7 +56,6 @@ void signs_between(uint64_t from, uint64_t to, signs_t *flips);
 
 /* `n` elements from element 0, or a multiple of SIGNS_PERIOD, of an array. */
 void signs_flip_floats(float *values, size_t n, const signs_t *flips);
-void signs_flip_halves(uint16_t *values, size_t n, const signs_t *flips); /* bf16 too */
 
 /* Data shared by open cases: made for the first of them, freed with the last. Not thread-safe.
  *
@@ -154,8 +153,6 @@ typedef struct train_phases {
 void train_phases_declare(train_phases_t *phases, recorder_t *recorder);
 status_t train_phases_sample(const train_phases_t *phases, void *state, recorder_t *recorder,
                              error_t *err);
-/* Is this the name of a phase, declared or not? */
-bool train_phases_has(const char *name);
 
 /* Wait for the device; `*ns` gets its time since gpu_record() of event 0. */
 status_t device_time(gpu_t *gpu, double *ns, error_t *err);

@@ -207,12 +207,11 @@ static inline const char *workload_multiplies(const case_t *spec) {
     return spec->dtype;
 }
 
-extern const workload_t workload_mnist_train, workload_mlp_train;
+extern const workload_t workload_mlp_train;
 extern const workload_t workload_null, workload_device, workload_allocate;
 
 /* One table of functions per workload and engine. */
 
-extern const session_ops_t mnist_train_cpu, mnist_train_cuda;
 extern const session_ops_t mlp_train_cpu, mlp_train_cuda;
 extern const session_ops_t null_synthetic, null_cuda;
 extern const session_ops_t device_copy_cpu, device_copy_cuda;

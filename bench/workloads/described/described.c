@@ -450,6 +450,7 @@ static void make_workload(described_entry_t *entry) {
         .size_param = d->size_param,
         .size_noun = d->size_name,
         .size_label = d->size_label,
+        .size_before = d->size_before,
         .size_after = d->size_after,
         .reference_size = d->reference_size,
         .study = d->study,

@@ -125,6 +125,7 @@ typedef struct description {
     char *size_param;         /* x axis of charts; default: the last param */
     const char *size_name;    /* in texts: "batch size"; default: the param */
     char *size_label;         /* of the axis: "batch, samples"; default: the param */
+    const char *size_before;  /* a size, "width "; default: what is after it, or the param */
     char *size_after;       /* after a size, " points", if the unit begins with the param's name */
     int64_t reference_size; /* which findings show first; 0: none */
     struct study *study;    /* that it reproduces (results/study_csv.h), or NULL */

@@ -164,17 +164,19 @@ static vocabulary_t param_names(const description_t *description) {
 /* The name of a param, or an object with what texts and charts say of it; `param`: its name. */
 static status_t read_size_texts(const node_t *size, description_t *description, node_t *param,
                                 error_t *err) {
-    static const char *const KEYS[] = {"param", "name", "unit", "reference"};
+    static const char *const KEYS[] = {"param", "name", "unit", "reference", "before"};
     *param = *size;
     if (!json_is_object(size->json))
         return STATUS_OK;
-    TRY(node_object(size, KEYS, 4, 1, err));
+    TRY(node_object(size, KEYS, 5, 1, err));
     *param = node_member(size, "param");
     const node_t name = node_member(size, "name"), unit = node_member(size, "unit"),
-                 reference = node_member(size, "reference");
+                 reference = node_member(size, "reference"), before = node_member(size, "before");
     const char *text;
     if (node_exists(&name))
         TRY(node_text(&name, &description->size_name, err));
+    if (node_exists(&before))
+        TRY(node_text(&before, &description->size_before, err));
     if (node_exists(&reference))
         TRY(node_integer(&reference, 1, DESCRIBED_LARGEST, &description->reference_size, err));
     if (!node_exists(&unit))
@@ -208,7 +210,7 @@ status_t read_size(const node_t *top, description_t *description, error_t *err) 
     description->size_label = says_param     ? mem_text(unit)
                               : unit != NULL ? mem_format("%s, %s", params.names[index], unit)
                                              : mem_text(params.names[index]);
-    if (says_param)
+    if (says_param && description->size_before == NULL)
         description->size_after = mem_format(" %s", params.names[index]);
     free(unit);
     if (description->size_name == NULL)

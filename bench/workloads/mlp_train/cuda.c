@@ -87,7 +87,7 @@ static double bytes_of(const mlpt_shape_t *shape) {
     const double orders = 2.0 * MNIST_IMAGES * sizeof(uint32_t);
     const double passes =
         fmax(mlpt_step_bytes(shape, mlpt_rows(shape, 0)), mlpt_validation_bytes(shape));
-    return mnist_gpu_images_bytes(false) + orders + 2 * (double)parameter_bytes(shape) + passes;
+    return mnist_gpu_images_bytes() + orders + 2 * (double)parameter_bytes(shape) + passes;
 }
 
 /* The start weights, and where the loop finds each of their copies. Waits, because open cases share

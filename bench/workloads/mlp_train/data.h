@@ -7,7 +7,7 @@
 
 enum {
     MLPT_MAX_LAYERS = MNIST_MAX_LAYERS,
-    MLPT_MAX_CHECKED_STEPS = 50,
+    MLPT_MAX_CHECKED_STEPS = MNIST_CHECKED_STEPS,
 };
 
 typedef struct mlpt_shape {

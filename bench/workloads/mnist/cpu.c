@@ -89,10 +89,7 @@ status_t mnist_loss(const case_t *spec, const mnist_cpu_workload_t *workload, co
 
 /* ==== a training on the CPU =================================================================== */
 
-/* The oracle validates networks up to this size, which includes hidden = 2048. */
-static const double MAX_ELEMENTS_TO_VALIDATE = 1e7;
-
-/* Of float16 and TF32: their tolerance has room for what float32 moves. */
+/* Of TF32: its tolerance has room for what float32 moves. */
 static const double WIDE_TOLERANCE = 1e-3;
 
 typedef struct state {
@@ -123,15 +120,6 @@ static void train(state_t *s, size_t steps, double *losses, float *const *gradie
             losses[step] = mnist_net_step(s->ref, step, rate, step == 0 ? gradients : NULL);
 }
 
-static void descend(state_t *s, double rate, size_t steps, double *losses) {
-    start(s);
-    if (s->omp != NULL)
-        mnist_omp_descend(s->omp, steps, rate, losses);
-    else
-        for (size_t step = 0; step < steps; step++)
-            losses[step] = mnist_net_step(s->ref, 0, rate, NULL);
-}
-
 static double validate(state_t *s, double *accuracy) {
     return s->ref != NULL ? mnist_net_validate(s->ref, accuracy)
                           : mnist_omp_validate(s->omp, accuracy);
@@ -140,7 +128,7 @@ static double validate(state_t *s, double *accuracy) {
 /* ---- trainings ------------------------------------------------------------------------------- */
 
 static size_t all_steps(const mnist_training_t *training) {
-    return training->network.steps * (training->epochs > 0 ? training->epochs : 1);
+    return training->network.steps * training->epochs;
 }
 
 static void set_epoch(state_t *s, size_t epoch) {
@@ -192,67 +180,43 @@ static status_t train_steps(state_t *s, size_t steps, mnist_fit_t *fit, error_t 
 static status_t train_once(session_t *session, error_t *err) {
     state_t *s = session->state;
     const mnist_training_t *training = &s->training;
-    const mnist_data_t *network = &training->network;
     const size_t steps = all_steps(training);
     const bool complete = s->omp != NULL || training->checked_steps == steps;
     mnist_fit_t fit = mnist_fit_of_epochs(steps, training->epochs);
     const int64_t start_ns = clock_ns();
     const status_t status =
-        complete && training->epochs > 0
-            ? train_epochs(s, &fit, err)
-            : train_steps(s, complete ? steps : training->checked_steps, &fit, err);
+        complete ? train_epochs(s, &fit, err) : train_steps(s, training->checked_steps, &fit, err);
     const double took_ns = (double)(clock_ns() - start_ns);
     s->step_ns = took_ns / (double)fit.steps;
     session_add_once(session, complete ? "training" : "first_run", took_ns);
-    if (status == STATUS_OK) {
-        const bool small =
-            mnist_elements(network->layers, network->sizes) <= MAX_ELEMENTS_TO_VALIDATE;
-        if (training->epochs == 0 && complete && (s->omp != NULL || small))
-            validate(s, &fit.accuracy);
-        const char *sums = training->epochs > 0 ? NULL : s->ref != NULL ? "f64" : "f32";
-        session->results_json = mnist_fit_json(&fit, network->images, "accumulate", sums);
-    }
+    if (status == STATUS_OK)
+        session->results_json = mnist_fit_json(&fit, training->network.images, NULL, NULL);
     mnist_fit_free(&fit);
     return status;
 }
 
 /* ---- the session ----------------------------------------------------------------------------- */
 
-/* Phase numbers of a training with epochs, and of one without: VALIDATE or STEP. */
-enum { TRAIN, VALIDATE, STEP = VALIDATE, TOTAL, RESIDUAL, STEP_OF_EPOCH };
+enum { TRAIN, VALIDATE, TOTAL, RESIDUAL, STEP };
 
-static void add_phases(session_t *session, const mnist_training_t *training) {
-    session_add_phases(session, CLOCK_HOST,
-                       training->epochs > 0
-                           ? NAMES("train", "validate", "total", "residual", "step")
-                           : NAMES("train", "step", "total", "residual"));
-}
-
-/* With epochs, the start weights are set before the clock starts. */
+/* The start weights are set before the clock starts. */
 static status_t probe(session_t *session, recorder_t *recorder, error_t *err) {
     (void)err;
     state_t *s = session->state;
     const size_t steps = s->training.sample_steps;
-    const bool epoch = s->training.epochs > 0;
     double accuracy;
-    if (epoch)
-        start(s);
+    start(s);
     const int64_t start_ns = clock_ns();
-    if (!epoch)
-        start(s);
-    const int64_t before_ns = epoch ? start_ns : clock_ns();
     train(s, steps, s->losses, NULL);
     const int64_t trained_ns = clock_ns();
-    if (epoch)
-        validate(s, &accuracy);
-    const int64_t end_ns = epoch ? clock_ns() : trained_ns;
-    const double train_ns = (double)(trained_ns - before_ns);
-    recorder_add_between(recorder, TRAIN, train_ns, before_ns, trained_ns);
-    if (epoch)
-        recorder_add_between(recorder, VALIDATE, (double)(end_ns - trained_ns), trained_ns, end_ns);
+    validate(s, &accuracy);
+    const int64_t end_ns = clock_ns();
+    const double train_ns = (double)(trained_ns - start_ns);
+    recorder_add_between(recorder, TRAIN, train_ns, start_ns, trained_ns);
+    recorder_add_between(recorder, VALIDATE, (double)(end_ns - trained_ns), trained_ns, end_ns);
     recorder_add_between(recorder, TOTAL, (double)(end_ns - start_ns), start_ns, end_ns);
-    recorder_add(recorder, RESIDUAL, (double)(before_ns - start_ns));
-    recorder_add(recorder, epoch ? STEP_OF_EPOCH : STEP, train_ns / (double)steps);
+    recorder_add(recorder, RESIDUAL, 0);
+    recorder_add(recorder, STEP, train_ns / (double)steps);
     return STATUS_OK;
 }
 
@@ -301,8 +265,9 @@ status_t mnist_cpu_open(session_t *session, const open_request_t *request,
         mnist_cpu_close(session);
         return err->status;
     }
-    add_phases(session, &training);
-    session_add_probe(session, training.epochs > 0 ? "epoch" : "train", probe);
+    session_add_phases(session, CLOCK_HOST,
+                       NAMES("train", "validate", "total", "residual", "step"));
+    session_add_probe(session, "epoch", probe);
     return STATUS_OK;
 }
 
@@ -324,8 +289,8 @@ static void move_weights(const state_t *s, double by, float *moved) {
 /* The root mean square that errors of the first losses are compared with: that of the losses; or more
  * where float32 cannot follow them, as the rate is high and an input of a ReLU changes its sign. */
 static double scale_of_losses(state_t *s, const double *losses, size_t n) {
-    double squares = 0, moved_squares = 0, most[MNIST_SAMPLE_STEPS] = {0},
-           others[MNIST_SAMPLE_STEPS];
+    double squares = 0, moved_squares = 0, most[MNIST_CHECKED_STEPS] = {0},
+           others[MNIST_CHECKED_STEPS];
     float *moved = mem_alloc(s->training.data->n_weights * sizeof *moved);
     for (int sign = -1; sign <= 1; sign += 2) { /* either moves each input to another side */
         move_weights(s, sign * WEIGHTS_MOVE, moved);
@@ -358,7 +323,7 @@ static status_t write_training(state_t *s, const char *folder, text_list_t *arra
     const mnist_data_t *network = &s->training.network;
     const size_t checked = s->training.checked_steps;
     float *gradients[MNIST_MAX_LAYERS];
-    double losses[MNIST_SAMPLE_STEPS];
+    double losses[MNIST_CHECKED_STEPS];
     for (size_t l = 0; l < network->layers; l++) {
         const size_t bytes = (network->sizes[l] + 1) * network->sizes[l + 1] * sizeof(float);
         gradients[l] = mem_alloc(bytes);
@@ -376,17 +341,7 @@ static status_t write_training(state_t *s, const char *folder, text_list_t *arra
 
 status_t mnist_cpu_output(session_t *session, const char *folder, text_list_t *arrays,
                           error_t *err) {
-    state_t *s = session->state;
-    double losses[MNIST_DESCENT_STEPS];
-    const size_t steps = s->training.descent_steps;
-    size_t n;
-    const mnist_descent_t *descents = mnist_descents(&s->training.network, &n);
-    TRY(write_training(s, folder, arrays, err));
-    for (size_t i = 0; i < n && steps > 0; i++) {
-        descend(s, descents[i].rate, steps, losses);
-        TRY(mnist_write_descent(descents[i].name, losses, steps, folder, arrays, err));
-    }
-    return STATUS_OK;
+    return write_training(session->state, folder, arrays, err);
 }
 
 status_t mnist_cpu_refill(session_t *session, uint64_t seed, error_t *err) {

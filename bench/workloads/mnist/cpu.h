@@ -13,9 +13,8 @@
 typedef struct mnist_training {
     const mnist_data_t *data; /* the session releases it */
     mnist_data_t network;     /* the same with batch, steps and order of an epoch */
-    size_t epochs; /* a sample is the first epoch, and all are validated; 0: a sample is the first
-                      steps, and only the end is validated */
-    size_t sample_steps, checked_steps, descent_steps;
+    size_t epochs;            /* a sample is the first one, and all are validated */
+    size_t sample_steps, checked_steps;
     double rate;
     double tolerance; /* of the case's arrays */
 } mnist_training_t;

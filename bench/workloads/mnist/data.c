@@ -1,6 +1,5 @@
 #include "workloads/mnist/data.h"
 
-#include "base/half.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "io/folders.h"
@@ -377,11 +376,6 @@ void mnist_images_order(uint32_t *order, uint64_t seed, uint32_t epoch) {
 
 /* ==== weights, order and images =============================================================== */
 
-/* Multiply-adds of the oracle's checked steps, at the default batch of 32. */
-static const double CHECKED_FLOPS = 2e10;
-
-enum { CHECKED_FLOPS_PER_WEIGHT = 6 * 32 };
-
 enum { STREAM_W = 16, STREAM_B = 17, CHUNK = 1 << 20 };
 
 void mnist_sizes(size_t layers, size_t hidden, size_t *sizes) {
@@ -405,37 +399,9 @@ double mnist_parameters(size_t layers, const size_t *sizes) {
     return n;
 }
 
-double mnist_matrix_elements(size_t hidden) {
-    size_t sizes[MNIST_LAYERS + 1];
-    mnist_sizes(MNIST_LAYERS, hidden, sizes);
-    return mnist_elements(MNIST_LAYERS, sizes);
-}
-
 size_t mnist_step_images(const mnist_data_t *data, size_t step) {
     const size_t left = data->n_order - step * data->batch;
     return left < data->batch ? left : data->batch;
-}
-
-size_t mnist_sample_steps(size_t steps) {
-    return steps < MNIST_SAMPLE_STEPS ? steps : MNIST_SAMPLE_STEPS;
-}
-
-size_t mnist_checked_steps(size_t hidden, size_t steps) {
-    const size_t in_sample = mnist_sample_steps(steps);
-    const double fits =
-        fmax(2, floor(CHECKED_FLOPS / (CHECKED_FLOPS_PER_WEIGHT * mnist_matrix_elements(hidden))));
-    return fits < (double)in_sample ? (size_t)fits : in_sample;
-}
-
-size_t mnist_descent_steps(size_t hidden, size_t steps) {
-    const size_t checked = mnist_checked_steps(hidden, steps);
-    return checked < MNIST_DESCENT_STEPS ? checked : MNIST_DESCENT_STEPS;
-}
-
-const mnist_descent_t *mnist_descents(const mnist_data_t *data, size_t *n) {
-    static const mnist_descent_t DESCENTS[] = {{"descent", 0.25}, {"small_descent", 0.005}};
-    *n = data->f16 && !data->f16_weights ? 2 : 1;
-    return DESCENTS;
 }
 
 /* ---- weights and order ----------------------------------------------------------------------- */
@@ -446,8 +412,6 @@ static void fill(float *values, size_t n, const mnist_data_t *data, uint32_t str
         const size_t count = n - first < CHUNK ? n - first : CHUNK;
         rng_fill_uniform(values + first, count, (rng_position_t){data->seed, stream, first}, -bound,
                          bound);
-        if (data->f16_weights)
-            half_round(values + first, count);
     }
 }
 
@@ -481,8 +445,6 @@ static void *make(const void *shape) {
     *data = *(const mnist_data_t *)shape;
     for (unsigned pixel = 0; pixel < 256; pixel++)
         data->x[pixel] = (float)pixel / 255.0f;
-    if (data->f16)
-        half_round(data->x, 256);
     make_weights(data);
     make_order(data);
     return data;
@@ -491,8 +453,7 @@ static void *make(const void *shape) {
 static bool same(const void *data, const void *shape) {
     const mnist_data_t *a = data, *b = shape;
     return a->layers == b->layers && a->hidden == b->hidden && a->batch == b->batch &&
-           a->steps == b->steps && a->seed == b->seed && a->f16 == b->f16 &&
-           a->f16_weights == b->f16_weights;
+           a->steps == b->steps && a->seed == b->seed;
 }
 
 static void free_data(void *dead) {
@@ -530,30 +491,6 @@ status_t mnist_shape_take(mnist_data_t *shape, const mnist_data_t **data, error_
     return STATUS_OK;
 }
 
-/* `order` holds whole epochs: the batch divides the images. */
-static mnist_data_t shape_of(const case_t *spec) {
-    mnist_data_t shape = {.layers = MNIST_LAYERS,
-                          .hidden = (size_t)case_param_int(spec, "hidden", 1),
-                          .batch = (size_t)case_param_int(spec, "batch", 1),
-                          .steps = (size_t)case_param_int(spec, "steps", 1),
-                          .seed = (uint64_t)case_param_int(spec, "seed", 1),
-                          .f16 = strcmp(spec->dtype, "f32") != 0,
-                          .f16_weights = strcmp(spec->dtype, "f16") == 0};
-    mnist_sizes(shape.layers, shape.hidden, shape.sizes);
-    shape.n_order = (shape.steps * shape.batch + MNIST_IMAGES - 1) / MNIST_IMAGES * MNIST_IMAGES;
-    return shape;
-}
-
-status_t mnist_data_room(const case_t *spec, double more_bytes, error_t *err) {
-    const mnist_data_t shape = shape_of(spec);
-    return mnist_shape_room(&shape, more_bytes, err);
-}
-
-status_t mnist_data_take(const case_t *spec, const mnist_data_t **data, error_t *err) {
-    mnist_data_t shape = shape_of(spec);
-    return mnist_shape_take(&shape, data, err);
-}
-
 void mnist_data_refill(const mnist_data_t *data, uint64_t seed) {
     shared_data_refill(&open_data, data, seed);
 }
@@ -570,39 +507,29 @@ void mnist_data_release(const mnist_data_t *data) {
 /* Images per conversion: 31 MB as floats. */
 enum { STAGED_IMAGES = 10000 };
 
-static size_t image_bytes(bool f16) {
-    return MNIST_PIXELS * (f16 ? sizeof(uint16_t) : sizeof(float));
+enum { IMAGE_BYTES = MNIST_PIXELS * sizeof(float) };
+
+double mnist_gpu_images_bytes(void) {
+    return (double)(MNIST_IMAGES + MNIST_TEST_IMAGES) * (IMAGE_BYTES + 1);
 }
 
-double mnist_gpu_images_bytes(bool f16) {
-    return (double)(MNIST_IMAGES + MNIST_TEST_IMAGES) * (double)(image_bytes(f16) + 1);
-}
-
-static void convert(const mnist_data_t *data, const uint8_t *pixels, size_t n, void *to) {
-    uint16_t half_of[256], *halves = to;
-    float *floats = to;
-    for (unsigned pixel = 0; pixel < 256; pixel++)
-        half_of[pixel] = half_from_float(data->x[pixel]);
+static void convert(const mnist_data_t *data, const uint8_t *pixels, size_t n, float *to) {
 #pragma omp parallel for
     for (size_t i = 0; i < n; i++)
-        if (data->f16)
-            halves[i] = half_of[pixels[i]];
-        else
-            floats[i] = data->x[pixels[i]];
+        to[i] = data->x[pixels[i]];
 }
 
 static status_t copy_images(gpu_t *gpu, const mnist_data_t *data, const uint8_t *pixels, size_t n,
                             cu_pointer_t to, error_t *err) {
-    const size_t of_image = image_bytes(data->f16);
-    void *staging = mem_alloc(STAGED_IMAGES * of_image);
+    float *staging = mem_alloc(STAGED_IMAGES * IMAGE_BYTES);
     status_t status = STATUS_OK;
     for (size_t first = 0; first < n && status == STATUS_OK; first += STAGED_IMAGES) {
         const size_t count = n - first < STAGED_IMAGES ? n - first : STAGED_IMAGES;
         convert(data, pixels + first * MNIST_PIXELS, count * MNIST_PIXELS, staging);
-        status = cuda_check(
-            &gpu->api,
-            gpu->api.copy_in_async(to + first * of_image, staging, count * of_image, gpu->stream),
-            "copy_in_async", err);
+        status = cuda_check(&gpu->api,
+                            gpu->api.copy_in_async(to + first * IMAGE_BYTES, staging,
+                                                   count * IMAGE_BYTES, gpu->stream),
+                            "copy_in_async", err);
         if (status == STATUS_OK)
             status = gpu_sync(gpu, err);
     }
@@ -614,7 +541,7 @@ status_t mnist_gpu_images_place(gpu_memory_t *memory, gpu_t *gpu, const mnist_da
                                 bool test, mnist_gpu_images_t *set, error_t *err) {
     const dataset_t *from = data->images;
     const size_t n = test ? MNIST_TEST_IMAGES : MNIST_IMAGES;
-    TRY(gpu_memory_device(memory, gpu, n * image_bytes(data->f16), &set->images, err));
+    TRY(gpu_memory_device(memory, gpu, n * IMAGE_BYTES, &set->images, err));
     TRY(gpu_memory_device(memory, gpu, n, &set->labels, err));
     TRY(copy_images(gpu, data, test ? from->test_images : from->train_images, n, set->images, err));
     CUDA(copy_in_async(set->labels, test ? from->test_labels : from->train_labels, n, gpu->stream));

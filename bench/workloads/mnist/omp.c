@@ -263,12 +263,6 @@ void mnist_omp_train(mnist_omp_t *net, size_t steps, double rate, double *losses
         run_step(net, step, (float)rate, &losses[step], step == 0 ? gradients : NULL);
 }
 
-void mnist_omp_descend(mnist_omp_t *net, size_t steps, double rate, double *losses) {
-#pragma omp parallel num_threads(net->n_threads)
-    for (size_t step = 0; step < steps; step++)
-        run_step(net, 0, (float)rate, &losses[step], NULL);
-}
-
 static void logits_of(void *of, size_t first, size_t images, double *logits) {
     mnist_omp_t *net = of;
     const dataset_t *set = net->data->images;

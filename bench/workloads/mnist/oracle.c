@@ -1,6 +1,5 @@
 #include "workloads/mnist/oracle.h"
 
-#include "base/half.h"
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "workloads/common/session_parts.h"
@@ -194,15 +193,6 @@ status_t mnist_write_weights(const float *weights, size_t n, const char *folder,
                         arrays, err);
 }
 
-status_t mnist_write_descent(const char *name, const double *losses, size_t n, const char *folder,
-                             text_list_t *arrays, error_t *err) {
-    double falls[MNIST_DESCENT_STEPS];
-    for (size_t step = 0; step < n; step++)
-        falls[step] = losses[0] - losses[step];
-    return output_write(&(output_array_t){.name = name, .f64 = falls, .rows = n}, folder, arrays,
-                        err);
-}
-
 /* Work per thread and turn: 1/64 of a layer's outputs or inputs, enough for many threads and
  * limited by the cache; in the update a tile of W. */
 enum { PANELS = 64, MOST_IN_PANEL = 128, UPDATE_ROWS = 8, UPDATE_COLUMNS = 512 };
@@ -226,20 +216,6 @@ static size_t panel_of(size_t n) {
     return smaller(padded((n + PANELS - 1) / PANELS), MOST_IN_PANEL);
 }
 
-double mnist_net_bytes(const case_t *spec) {
-    const double hidden = (double)case_param_int(spec, "hidden", 1);
-    const double batch = (double)case_param_int(spec, "batch", 1) + MNIST_TILE_COLUMNS;
-    const double width = MNIST_PIXELS + 3 * hidden + DATASET_CLASSES;
-    const double weights = mnist_matrix_elements((size_t)hidden) + ROW_PADDING * width;
-    return sizeof(double) *
-           ((strcmp(spec->dtype, "mixed") == 0 ? 2 : 1) * weights + 3 * batch * width);
-}
-
-/* Are weights kept more precisely than the products take them? */
-static bool rounds_factors(const mnist_net_t *net) {
-    return net->data->f16 && !net->data->f16_weights;
-}
-
 mnist_net_t *mnist_net_new(const mnist_data_t *data) {
     mnist_net_t *net = mem_zeroed(1, sizeof *net);
     net->data = data;
@@ -254,11 +230,6 @@ mnist_net_t *mnist_net_new(const mnist_data_t *data) {
     for (size_t l = 0; l < net->data->layers; l++) {
         net->w[l] = mem_alloc(data->sizes[l + 1] * net->row[l] * sizeof(double));
         net->b[l] = mem_alloc(data->sizes[l + 1] * sizeof(double));
-        net->kept_w[l] = net->w[l], net->kept_b[l] = net->b[l];
-        if (rounds_factors(net)) {
-            net->kept_w[l] = mem_alloc(data->sizes[l + 1] * net->row[l] * sizeof(double));
-            net->kept_b[l] = mem_alloc(data->sizes[l + 1] * sizeof(double));
-        }
     }
     net->labels = mem_zeroed(data->batch, sizeof *net->labels);
     return net;
@@ -268,10 +239,6 @@ void mnist_net_free(mnist_net_t *net) {
     for (size_t l = 0; l < net->data->layers; l++) {
         free(net->w[l]);
         free(net->b[l]);
-        if (rounds_factors(net)) {
-            free(net->kept_w[l]);
-            free(net->kept_b[l]);
-        }
     }
     for (size_t l = 0; l <= net->data->layers; l++) {
         free(net->a[l]);
@@ -286,14 +253,6 @@ void mnist_net_start(mnist_net_t *net) {
     mnist_net_set(net, net->data->weights);
 }
 
-/* Set the factors of products from what is kept. */
-static void round_factors(const mnist_net_t *net, double *factors, const double *kept, size_t n) {
-    if (!rounds_factors(net))
-        return;
-    memcpy(factors, kept, n * sizeof *factors);
-    half_round_doubles(factors, n);
-}
-
 void mnist_net_set(mnist_net_t *net, const float *weights) {
     const mnist_data_t *data = net->data;
     for (size_t l = 0; l < net->data->layers; l++) {
@@ -303,10 +262,8 @@ void mnist_net_set(mnist_net_t *net, const float *weights) {
 #pragma omp parallel for schedule(static) if (n_in * n_out > MIN_PARALLEL)
         for (size_t o = 0; o < n_out; o++) {
             for (size_t i = 0; i < n_in; i++)
-                net->kept_w[l][o * net->row[l] + i] = w[o * n_in + i];
-            net->kept_b[l][o] = b[o];
-            round_factors(net, net->w[l] + o * net->row[l], net->kept_w[l] + o * net->row[l], n_in);
-            round_factors(net, net->b[l] + o, net->kept_b[l] + o, 1);
+                net->w[l][o * net->row[l] + i] = w[o * n_in + i];
+            net->b[l][o] = b[o];
         }
     }
 }
@@ -319,16 +276,10 @@ void mnist_net_weights(const mnist_net_t *net, float *weights) {
         float *b = weights + (data->b[l] - data->weights);
         for (size_t o = 0; o < n_out; o++) {
             for (size_t i = 0; i < n_in; i++)
-                w[o * n_in + i] = (float)net->kept_w[l][o * net->row[l] + i];
-            b[o] = (float)net->kept_b[l][o];
+                w[o * n_in + i] = (float)net->w[l][o * net->row[l] + i];
+            b[o] = (float)net->b[l][o];
         }
     }
-}
-
-/* Round as contenders of this dtype do when they store activations and deltas. */
-static void store(const mnist_net_t *net, double *values, size_t n) {
-    if (net->data->f16)
-        half_round_doubles(values, n);
 }
 
 /* A cache line of images, so that each line of `transposed` is written once. */
@@ -357,8 +308,7 @@ static void gather(mnist_net_t *net, const uint8_t *images, const uint8_t *label
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-/* Outputs `first` … `first + n - 1`: relu(z + b). The last layer has no ReLU, and no contender
- * stores its outputs as float16. */
+/* Outputs `first` … `first + n - 1`: relu(z + b). The last layer has no ReLU. */
 static void activate(mnist_net_t *net, size_t l, size_t first, size_t n) {
     const bool last = l + 1 == net->data->layers;
     for (size_t o = first; o < first + n; o++) {
@@ -367,8 +317,6 @@ static void activate(mnist_net_t *net, size_t l, size_t first, size_t n) {
             z[r] += net->b[l][o];
             z[r] = !last && z[r] < 0 ? 0 : z[r];
         }
-        if (!last)
-            store(net, z, net->batch);
         for (size_t r = 0; r < net->batch; r++)
             net->a[l + 1][r * net->row[l + 1] + o] = z[r];
     }
@@ -417,7 +365,6 @@ static double loss_and_delta(mnist_net_t *net) {
             total += exp(z[c] - largest);
         for (size_t c = 0; c < DATASET_CLASSES; c++)
             delta[c] = exp(z[c] - largest) / total - (c == net->labels[r]);
-        store(net, delta, DATASET_CLASSES);
         sum += log(total) - (z[net->labels[r]] - largest);
     }
     return sum / (double)batch;
@@ -448,7 +395,6 @@ static void backward_layer(mnist_net_t *net, size_t l) {
             double *delta = net->delta[l] + r * row + first;
             for (size_t i = 0; i < n; i++)
                 delta[i] = net->a[l][r * row + first + i] > 0 ? delta[i] : 0;
-            store(net, delta, n);
         }
     }
 }
@@ -467,8 +413,6 @@ WIDEST_VECTORS static void subtract_mean(double *restrict values, double *restri
 static void descend(const mnist_net_t *net, double *values, double *sums, size_t n, double rate,
                     float *gradient) {
     subtract_mean(values, sums, n, rate, (double)net->batch);
-    if (net->data->f16_weights)
-        half_round_doubles(values, n);
     for (size_t i = 0; i < n && gradient != NULL; i++)
         gradient[i] = (float)sums[i];
 }
@@ -493,9 +437,8 @@ static void update_tile(mnist_net_t *net, size_t l, size_t first_out, size_t fir
     for (size_t j = 0; j < rows; j++) {
         const size_t o = first_out + j;
         const size_t at = o * row + first_in;
-        descend(net, net->kept_w[l] + at, sums + j * UPDATE_COLUMNS, columns, rate,
+        descend(net, net->w[l] + at, sums + j * UPDATE_COLUMNS, columns, rate,
                 gradient == NULL ? NULL : gradient + o * (n_in + 1) + first_in);
-        round_factors(net, net->w[l] + at, net->kept_w[l] + at, columns);
     }
 }
 
@@ -505,9 +448,8 @@ static void update_biases(mnist_net_t *net, size_t l, double rate, float *gradie
         double sum = 0;
         for (size_t r = 0; r < batch; r++)
             sum += net->delta[l + 1][r * net->row[l + 1] + o];
-        descend(net, &net->kept_b[l][o], &sum, 1, rate,
+        descend(net, &net->b[l][o], &sum, 1, rate,
                 gradient == NULL ? NULL : gradient + o * (n_in + 1) + n_in);
-        round_factors(net, &net->b[l][o], &net->kept_b[l][o], 1);
     }
 }
 

@@ -1,11 +1,5 @@
-/* The network of the MNIST oracle, written to be obviously right: float64 sums over stored fp16
- * values. With dtype f16, the values that contenders store as float16 are rounded here too: inputs,
- * weights after each update, ReLU outputs, and deltas (the gradients of the batch's summed loss by
- * the ReLU inputs). Without this rounding some ReLUs would be open here and closed in all
- * contenders, which would change up to 3 % of the gradient from hidden = 256 on. With dtype mixed the
- * products and sums take the weights and biases rounded to fp16; the weights themselves stay float64,
- * and only their start values are rounded, to float32. With dtype f32 only inputs and start weights
- * are rounded, to float32.
+/* The network of the MNIST oracle, written to be obviously right: float64 throughout; only inputs
+ * and start weights are rounded, to float32.
  *
  * Each sum is computed by one thread, so results do not depend on the number of threads. */
 #ifndef BENCH_WORKLOADS_MNIST_ORACLE_H
@@ -78,8 +72,6 @@ status_t mnist_write_losses(const double *losses, size_t n, const char *folder, 
 /* weights.npy: all weights and biases that a sample left. */
 status_t mnist_write_weights(const float *weights, size_t n, const char *folder,
                              text_list_t *arrays, error_t *err);
-status_t mnist_write_descent(const char *name, const double *losses, size_t n, const char *folder,
-                             text_list_t *arrays, error_t *err);
 
 /* Rows of matrices are `row[l]` apart: padded, because a power of two would map them to few cache
  * sets. */
@@ -90,16 +82,11 @@ typedef struct mnist_net {
     size_t images;               /* the batch, padded for mnist_multiply() */
     double *w[MNIST_MAX_LAYERS]; /* rows of row[l]: factors of products */
     double *b[MNIST_MAX_LAYERS];
-    /* What is updated: with dtype mixed unrounded, otherwise the same arrays. */
-    double *kept_w[MNIST_MAX_LAYERS], *kept_b[MNIST_MAX_LAYERS];
     double *a[MNIST_MAX_LAYERS + 1];          /* (batch, sizes[l]): inputs, ReLU outputs, logits */
     double *transposed[MNIST_MAX_LAYERS + 1]; /* the same as (sizes[l], images) */
     double *delta[MNIST_MAX_LAYERS + 1];      /* (batch, sizes[l]); [0] is unused */
     uint8_t *labels;                          /* of the batch */
 } mnist_net_t;
-
-/* Bytes of weights, activations and their gradients. */
-double mnist_net_bytes(const case_t *spec);
 
 mnist_net_t *mnist_net_new(const mnist_data_t *data); /* weights are not set yet */
 void mnist_net_free(mnist_net_t *net);
@@ -141,8 +128,6 @@ float *mnist_omp_weights(mnist_omp_t *net);
  * NULL): those of step 0, as in mnist_net_step(). */
 void mnist_omp_train(mnist_omp_t *net, size_t steps, double rate, double *losses,
                      float *const *gradients);
-/* The same with the first batch in every step. */
-void mnist_omp_descend(mnist_omp_t *net, size_t steps, double rate, double *losses);
 
 double mnist_omp_validate(mnist_omp_t *net, double *accuracy); /* as mnist_net_validate() */
 
