@@ -15,7 +15,7 @@ typedef struct launch {
     uint32_t dynamic_shared;
 } launch_t;
 
-enum stage_when { STAGE_TRAINING = 1, STAGE_EPOCH = 2 };
+enum stage_when { STAGE_TRAINING = 1, STAGE_EPOCH = 2, STAGE_AFTER = 4 };
 
 enum stage_flags { STAGE_COOPERATIVE = 1, STAGE_OVERLAPPED = 2 };
 

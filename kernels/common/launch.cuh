@@ -31,6 +31,7 @@ struct launch_t {
 enum stage_when {
     STAGE_TRAINING = 1,  // once per training, before its epochs, or running all of them
     STAGE_EPOCH = 2,     // in each epoch
+    STAGE_AFTER = 4,     // once, after the training, not timed: validation
 };
 
 enum stage_flags {

@@ -8,7 +8,7 @@
 // Limits  Shared memory: two reads per multiply-add. 27 launches per step.
 #include "unfused.cuh"
 
-PLAN = {1, 0, 0, 0, 0};
+PLAN = {1, 0, 0, 0};
 STAGES = {UNFUSED_STAGES};
 
 // One element of the sum over k < n of a(i, k) b(k, j); both functions return 0 outside their matrix. DOWN: neighbours

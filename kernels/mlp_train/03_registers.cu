@@ -59,7 +59,7 @@ LAUNCHES = {
     operator_launch("train_layers", LAYER_THREADS, first_block(DEPTH) + 1, OVERLAPS, LAYER_SHARED),
 };
 #else
-PLAN = {1, IN_GRAPH, 0, 0, 0};
+PLAN = {1, IN_GRAPH, 0, 0};
 STAGES = {
     WIDE_STAGE("linear_relu", STAGE_EPOCH, OVERLAPS),
     LAST_LAYER_STAGE(OVERLAPS),

@@ -49,7 +49,7 @@
 #ifdef WORKLOAD_ARGUMENTS
 STEPS_LAUNCH(THREADS, tiles(WIDTH, NEURONS) * CLUSTER, sizeof(block_t), CLUSTER);
 #else
-PLAN = {1, 0, 0, 0, 0};
+PLAN = {1, 0, 0, 0};
 STAGES = {
     {"train_steps", STAGE_EPOCH, STAGE_COOPERATIVE, THREADS, 1, 0, 0, sizeof(block_t), ROWS, NEURONS, CLUSTER},
     WIDE_STAGE("linear_relu", STAGE_AFTER, 0),

@@ -86,7 +86,7 @@ static void test_tables(void **state) {
     } TABLES[] = {
         {"typedef struct stage ", "struct stage_t ", ';', 11},
         {"typedef struct plan ", "struct plan_t ", ';', 4},
-        {"enum stage_when ", "enum stage_when ", ',', 2},
+        {"enum stage_when ", "enum stage_when ", ',', 3},
         {"enum stage_flags ", "enum stage_flags ", ',', 2},
     };
     assert_int_equal(sizeof(stage_t), 24 + 10 * sizeof(uint32_t));
