@@ -44,10 +44,9 @@ def compiled_training(
     """Return all steps, each a call of one compiled function.
 
     It writes the new values of an array in place where the old ones are, without a copy. Small ones
-    it returns, as the kernel that computes them then stores them, too: on an H200 another kernel for
-    two numbers was a seventh of an epoch of `linreg_train`. In the mode "max-autotune" the compiler has
-    CUDA graphs of its own, each of which overwrites what the last one returned: there all stay in
-    place. `options` are the compiler's, as in `compiled`.
+    it returns: the kernel that computes them can then store them, where a copy is a kernel of its own.
+    In the mode "max-autotune" the compiler has CUDA graphs of its own, each of which overwrites what
+    the last one returned: there all stay in place. `options` are the compiler's, as in `compiled`.
     """
     places, curves = _places_and_curves(operator)
     reuses_memory = mode == "max-autotune"
