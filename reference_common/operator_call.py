@@ -11,15 +11,16 @@ import numpy as np
 from operator_request import FLOATS, Operator, parts_of
 from workload import CaseError
 
-STEPS = ("step", "manual_step", "jax_step", "oracle", "train")
+STEPS = ("step", "jax_step", "oracle", "train")
 """The functions that a training has in place of `reference` and `jax_reference`."""
+NOT_FUSED: Mapping[str, Any] = {"fused": False}
 
 
 class Call:
     """A function of a file as it is called for one case: with inputs, scalars and keywords.
 
-    One of a training's step gets its number after them. `fused`: a compiler fuses its operations, which
-    it is told if it asks.
+    One of a training's step gets its number after them. `offers`: what it is told besides params if it
+    asks, such as `fused`, whether a compiler fuses its operations.
     """
 
     def __init__(
@@ -29,7 +30,7 @@ class Call:
         function: Any,
         name: str,
         params: Mapping[str, Any],
-        fused: bool = False,
+        offers: Mapping[str, Any] = NOT_FUSED,
     ) -> None:
         if not callable(function):
             raise CaseError(f"{operator.place(stem)}: no function {name}")
@@ -48,7 +49,7 @@ class Call:
             parameters = ["model", *(each for each in parameters if each not in in_place)]
             self._parts = [0, *parts_of(others, 1)]
         self._names = [*parameters, *(["step"] if self.is_step else [])]
-        self._keywords = keywords_of(function, params, len(self._names), fused)
+        self._keywords = keywords_of(function, params, len(self._names), offers)
 
     def bound(self, **keywords: Any) -> Callable[..., Any]:
         """Return it as a function of the inputs alone; `keywords` are what the engine adds.
@@ -120,9 +121,12 @@ def _items(result: Any) -> list[Any]:
 
 
 def keywords_of(
-    function: Callable[..., Any], params: Mapping[str, Any], n_positional: int, fused: bool = False
+    function: Callable[..., Any],
+    params: Mapping[str, Any],
+    n_positional: int,
+    offers: Mapping[str, Any] = NOT_FUSED,
 ) -> dict[str, Any]:
-    """Return what a function asks for of the case's params, by name or all as `params`, and `fused`.
+    """Return what a function asks for of the case's params, by name or all as `params`, and of `offers`.
 
     Its first `n_positional` parameters are given by position, so their names do not matter.
     """
@@ -132,7 +136,7 @@ def keywords_of(
         return {}
     only = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
     others = [p.name for p in parameters if p.name not in only][n_positional:]
-    known = {"fused": fused, **params, "params": dict(params)}
+    known = {**offers, **params, "params": dict(params)}
     return {name: known[name] for name in (*others, *only) if name in known}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._device import DeviceContext
 
 from kept import same_bits
-from operator_call import Call
+from operator_call import NOT_FUSED, Call
 from operator_files import REFERENCE, load
 from operator_request import FLOATS, Array, Operator
 from operator_tensors import DTYPES, OperatorInputs, dtype_name, widened
@@ -36,12 +36,12 @@ class Function:
         stem: str,
         name: str,
         state: dict[str, Any],
-        fused: bool = False,
+        offers: Mapping[str, Any] = NOT_FUSED,
     ) -> None:
         self.operator = operator = inputs.operator
         self.name = name
         function = getattr(load(operator, stem), name, None)
-        self._call = Call(operator, stem, function, name, inputs.params, fused)
+        self._call = Call(operator, stem, function, name, inputs.params, offers)
         self.place = self._call.place
         self._first: list[dict[str, Any]] = []
         self.state = state

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from capturing import compiled
 from device import Device
 from forward import (
     CompiledForward,
@@ -36,6 +38,7 @@ from timing import Mark
 from workload import Skip
 
 _POLLED = ("f32", "f16")
+_WITHOUT_GRAPHS = "max-autotune-no-cudagraphs"  # where graphs are captured here
 
 
 class Eager(ForwardCase):
@@ -104,7 +107,11 @@ class Eager(ForwardCase):
         state = state_of(self._inputs, REFERENCE, device, wide=False)
         operator = self._inputs.operator
         name = self._step if operator.steps > 0 else operator.function
-        return Function(self._inputs, REFERENCE, name, state, self._fused)
+        return Function(self._inputs, REFERENCE, name, state, self._offers())
+
+    def _offers(self) -> dict[str, Any]:
+        """Return what the function may ask for."""
+        return {"fused": self._fused}
 
     def _callable(self) -> Forward:
         return self._user_function.bound()
@@ -297,9 +304,7 @@ class CompiledGraph(CompiledGraphForward, Graph):
     def _function(self, model: Any) -> Forward:
         if self._inputs.operator.steps == 0:
             return super()._function(model)
-        training = self._user_function.compiled_training(
-            "max-autotune-no-cudagraphs", **self._options
-        )
+        training = self._user_function.compiled_training(_WITHOUT_GRAPHS, **self._options)
         self._once("compile", training, self._upload())
         return training
 
@@ -310,10 +315,17 @@ class ComboGraph(CompiledGraph):
     _options = {"combo_kernels": True}
 
 
-class ManualGraph(CompiledGraph):
-    """Of a training: gradients by hand."""
+class ManualGraph(Graph):
+    """Of a training: all steps with gradients by hand, of which the file has parts compiled."""
 
-    _step = "manual_step"
+    _fused = True
+    _step = "manual_training"
+
+    def _build(self) -> Forward:
+        return self._once("compile", super()._build)
+
+    def _offers(self) -> dict[str, Any]:
+        return {**super()._offers(), "compiled": cache(partial(compiled, mode=_WITHOUT_GRAPHS))}
 
 
 class Overlap(OverlapForward, Graph):

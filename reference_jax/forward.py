@@ -46,6 +46,10 @@ class Jit(Case, ABC):
     """Of a training of which a step is compared: then that is all that is timed."""
     _n_resident = 0
     """How many of `_arguments` are on the device before a run."""
+    _donated: int
+    """Which of them a run changes."""
+    _options: dict[str, Any] | None = None
+    """The compiler's."""
 
     def __init__(self, inputs: Any, device: JaxDevice, mark: Mark) -> None:
         super().__init__(device, mark)
@@ -57,7 +61,8 @@ class Jit(Case, ABC):
         self._inputs = inputs
         self.audited = "train" if self._steps > 0 else "host_to_host"
         self.load(inputs)
-        self._forward = self._jitted(inputs)
+        self._plain = self._function(inputs)
+        self._forward = self._jitted(self._plain, donate_argnums=self._donated)
         self._once("compile", self._compile)
         given = _shapes(self._arguments(self._x))  # of x in pinned memory JAX would compute there
         y = jax.eval_shape(self._forward, *given)
@@ -76,8 +81,8 @@ class Jit(Case, ABC):
         """Have further runs use these inputs, of the same shapes."""
 
     @abstractmethod
-    def _jitted(self, inputs: Any) -> Any:
-        """Return the function of `_arguments` under `jax.jit`."""
+    def _function(self, inputs: Any) -> Callable[..., Any]:
+        """Return the function of `_arguments`."""
 
     @abstractmethod
     def _arrays(self, y: Any) -> dict[str, np.ndarray]:
@@ -86,6 +91,9 @@ class Jit(Case, ABC):
     @abstractmethod
     def _tolerance(self, name: str) -> float:
         """Return by how much runs of an output may differ, absolute and relative."""
+
+    def _jitted(self, function: Callable[..., Any], **keywords: Any) -> Any:
+        return jax.jit(function, compiler_options=self._options, **keywords)
 
     def _arguments(self, x: Any) -> tuple[Any, ...]:
         """Return what the function is called with."""
@@ -203,10 +211,12 @@ class Aot(Jit):
 
         def whole(*arguments: Any) -> Any:
             copied = jax.device_put(arguments[n:], self._memory)
-            return jax.device_put(self._forward(*arguments[:n], *copied), self._host_memory)
+            return jax.device_put(self._plain(*arguments[:n], *copied), self._host_memory)
 
         arguments = self._arguments(self._x)
-        program = jax.jit(whole, out_shardings=self._host_memory) if self._on_gpu else self._forward
+        program = self._forward
+        if self._on_gpu:
+            program = self._jitted(whole, out_shardings=self._host_memory)
         self._whole = program.lower(*arguments).compile()
         return self._forward(*self._arguments(self._upload()))
 

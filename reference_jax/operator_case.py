@@ -47,6 +47,9 @@ DTYPES = {
 }
 # As in the trainings of built-in workloads; a reference may say JAX_UNROLLED.
 _UNROLLED, _UNROLLED_BYTES = 10, 1 << 24
+# Else XLA keeps what is float16 between the steps in a turn of its loop in float32: another training than
+# the one that is written.
+_ROUND_AS_WRITTEN = {"xla_allow_excess_precision": False}
 # Of 64 bits; JAX has these types only where it is told so, and then prefers them.
 _WIDE = ("f64", "i64")
 # Older versions have it in jax.experimental.
@@ -102,12 +105,12 @@ def _without_torch() -> Iterator[None]:
                 del sys.modules[name]
 
 
-def call_of(operator: Operator, params: Mapping[str, Any], fused: bool) -> Call:
+def call_of(operator: Operator, params: Mapping[str, Any], offers: Mapping[str, Any]) -> Call:
     """Return `jax_reference`, or `jax_step`, as it is called for a case."""
     with _without_torch():
         module = user_file.load(Path(operator.folder), REFERENCE, operator.hash)
     name = f"jax_{operator.function}"
-    return Call(operator, REFERENCE, getattr(module, name, None), name, params, fused)
+    return Call(operator, REFERENCE, getattr(module, name, None), name, params, offers)
 
 
 def _unrolled(operator: Operator, device: JaxDevice) -> int:
@@ -185,13 +188,16 @@ class Jit(forward.Jit):
 
     _inputs: JaxInputs
     _n_resident = 1  # the list of inputs that stay on the device
+    _donated = 1
     _fused = False
 
     def __init__(self, inputs: JaxInputs, device: JaxDevice, mark: Mark) -> None:
         self._is_wide = inputs.wide
-        self._call = call_of(inputs.operator, inputs.params, self._fused)
+        self._call = call_of(inputs.operator, inputs.params, {"fused": self._fused})
         self._jax_device = device
         self._steps = inputs.operator.steps if inputs.operator.by_step else 0
+        if inputs.operator.steps > 0:
+            self._options = _ROUND_AS_WRITTEN
         with self._bits():
             super().__init__(inputs, device, mark)
             self._expect_outputs()
@@ -226,7 +232,7 @@ class Jit(forward.Jit):
             jax.device_put(np.asarray(part), self._memory, may_alias=False) for part in changed
         ], kept
 
-    def _jitted(self, inputs: JaxInputs) -> Any:
+    def _function(self, inputs: JaxInputs) -> Callable[..., Any]:
         specs, call = inputs.specs, self._call
         operator = inputs.operator
         function = call.bound()
@@ -243,7 +249,7 @@ class Jit(forward.Jit):
                 found = function([next(groups[_group_of(spec)]) for spec in specs])
                 return found if call.is_step else call.listed(found)
 
-        return jax.jit(of_inputs, donate_argnums=1)
+        return of_inputs
 
     def _expect_outputs(self) -> None:
         for array, y in zip(self._inputs.operator.outputs, self._outputs[0], strict=True):

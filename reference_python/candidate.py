@@ -83,7 +83,7 @@ class Candidate(Inference):
         operator = self._inputs.operator
         with _missing_module_skips(operator):
             state = state_of(self._inputs, self._stem, device, wide=False)
-            return Function(self._inputs, self._stem, _RUN, state, self._fused)
+            return Function(self._inputs, self._stem, _RUN, state, {"fused": self._fused})
 
     def _callable(self) -> Forward:
         return self._watched(self._user_function.bound())

@@ -112,17 +112,20 @@ def test_phases_of_a_training_whose_steps_are_compared(session, tmp_path, mode, 
 
 @pytest.mark.parametrize("device", ["cuda"])
 def test_gradients_by_hand(session, tmp_path):
-    by_hand = (
-        operators.BUILT.replace("manual_step = step", "")
-        + """
-    def manual_step(p, x, rate, step):
-        return p + 1, p[0, 0]
-    """
-    )
-    operator = operators.write(tmp_path / "built", {"reference": by_hand}, *RIGHT["built"][1:])
+    """It changes arrays in place, in functions that are compiled once."""
+    of_step = operators.BUILT.replace("p - rate *", "p + rate *")  # is not what is run
+    files = {"reference": of_step}
+    operator = operators.write(tmp_path / "built", files, *RIGHT["built"][1:])
     opened = open_ok(session, operator, "manual_graph")
-    loss = opened.output()["loss"]
-    assert np.allclose(loss, loss[0] + np.arange(5))
+    p, x = (array.copy() for array in opened.case._inputs.arrays)
+    losses = []
+    for number in range(5):
+        losses.append(((p - x) ** 2).mean())
+        p -= 0.1 * (number + 1) * (p - x) / 24
+    found = opened.output()
+    assert np.allclose(found["loss"], losses)
+    assert np.allclose(found["p"], p, atol=1e-6)
+    assert "compile" in opened.case.once_ns
 
 
 @pytest.mark.parametrize("device", ["cuda"])

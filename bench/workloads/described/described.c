@@ -464,7 +464,7 @@ static void make_workload(described_entry_t *entry) {
         .n_techniques = DESCRIBED_TECHNIQUES + d->n_own,
         .dtypes = entry->dtypes,
         .pytorch_variants = d->splits            ? MODES
-                            : d->has_manual_step ? MODES_BY_HAND
+                            : d->has_manual_training ? MODES_BY_HAND
                             : d->steps != NULL   ? MODES_OF_TRAININGS
                                                  : MODES_OF_ALL,
         .pytorch_polling = POLLING,

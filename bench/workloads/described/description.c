@@ -646,7 +646,7 @@ status_t description_load(const char *folder, description_t *description, error_
         description->files = files;
         description->folder = realpath(folder, NULL);
         description->has_jax = reference_defines(folder, description_jax_function(description));
-        description->has_manual_step = reference_defines(folder, "manual_step");
+        description->has_manual_training = reference_defines(folder, "manual_training");
         description->has_evaluate = reference_defines(folder, "evaluate");
         status = find_c_reference(folder, description, err);
         if (status != STATUS_OK)
