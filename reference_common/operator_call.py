@@ -126,7 +126,7 @@ def keywords_of(
     n_positional: int,
     offers: Mapping[str, Any] = NOT_FUSED,
 ) -> dict[str, Any]:
-    """Return what a function asks for of the case's params, by name or all as `params`, and of `offers`.
+    """Return what a function asks for: params of the case, by name or all as `params`, and of `offers`.
 
     Its first `n_positional` parameters are given by position, so their names do not matter.
     """

@@ -47,8 +47,8 @@ DTYPES = {
 }
 # As in the trainings of built-in workloads; a reference may say JAX_UNROLLED.
 _UNROLLED, _UNROLLED_BYTES = 10, 1 << 24
-# Else XLA keeps what is float16 between the steps in a turn of its loop in float32: another training than
-# the one that is written.
+# Else XLA keeps what is float16 between the steps in a turn of its loop in float32: another training
+# than the one that is written.
 _ROUND_AS_WRITTEN = {"xla_allow_excess_precision": False}
 # Of 64 bits; JAX has these types only where it is told so, and then prefers them.
 _WIDE = ("f64", "i64")

@@ -266,7 +266,10 @@ def main() -> int:
         # That steps are rounded as written shows on a GPU only; that the compiler is told, here.
         told: list[Any] = []
         jit, folder = jax.jit, Path(path, "told")
-        jax.jit = lambda *given, **keys: (told.append(keys.get("compiler_options")), jit(*given, **keys))[1]
+        jax.jit = lambda *given, **keys: (
+            told.append(keys.get("compiler_options")),
+            jit(*given, **keys),
+        )[1]
         folder.mkdir()
         for mode, device in modes:
             broken("training", mode, device, folder)

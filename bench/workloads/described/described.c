@@ -463,10 +463,10 @@ static void make_workload(described_entry_t *entry) {
         .techniques = entry->techniques,
         .n_techniques = DESCRIBED_TECHNIQUES + d->n_own,
         .dtypes = entry->dtypes,
-        .pytorch_variants = d->splits            ? MODES
+        .pytorch_variants = d->splits                ? MODES
                             : d->has_manual_training ? MODES_BY_HAND
-                            : d->steps != NULL   ? MODES_OF_TRAININGS
-                                                 : MODES_OF_ALL,
+                            : d->steps != NULL       ? MODES_OF_TRAININGS
+                                                     : MODES_OF_ALL,
         .pytorch_polling = POLLING,
         .jax_variants = !d->has_jax        ? NULL
                         : d->splits        ? JAX_MODES

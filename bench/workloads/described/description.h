@@ -136,8 +136,8 @@ typedef struct description {
     bounded_by_t bounded_by; /* of a training */
     expression_t *whole;     /* steps of all of it, of which a call is a part; NULL: it is a call */
     expression_t *seed;      /* whose inputs it has; NULL: 1 */
-    bool has_manual_training;    /* its reference.py has gradients by hand beside those of PyTorch */
-    bool has_evaluate;       /* its reference.py says what a whole training has learned */
+    bool has_manual_training; /* its reference.py has gradients by hand beside those of PyTorch */
+    bool has_evaluate;        /* its reference.py says what a whole training has learned */
 } description_t;
 
 /* The description in a folder, "…/workload.json"; or "…/operator.json", its former name, if there is only that. The
