@@ -44,6 +44,12 @@ def test_smallest_of_everything(tmp_path: Path, tmp_path_factory: pytest.TempPat
         assert case["phases"]["step"]["median"] > 0
 
 
+def test_a_call_is_the_first_steps_of_a_longer_training(tmp_path: Path) -> None:
+    (case,) = train(tmp_path, [CPU], axes={**SMALL, "steps": [400], "images": [100]}).values()
+    assert case["status"] == "ok", case["reason"]
+    assert [step for step, _ in case["results"]["loss"]][-1] == 399
+
+
 def test_named_folder_without_files_is_an_error(tmp_path: Path) -> None:
     (case,) = train(tmp_path, [CPU], expect=1, MNIST_DIR=str(tmp_path)).values()
     assert case["status"] == "failed"
