@@ -97,19 +97,27 @@ static bool same_fact(const record_t *a, const record_t *b, const char *key) {
     return x == NULL || y == NULL ? x == y : strcmp(x, y) == 0;
 }
 
+/* The workload's description, and the files beside it. */
+static bool same_code(const record_t *a, const record_t *b, const char *workload) {
+    AUTO_FREE char *key = mem_format("operators.%s", workload);
+    return same_fact(a, b, key);
+}
+
 static bool same_machine(const record_t *a, const record_t *b) {
     const bool gpu = environment_get(&a->environment, "gpu.name") != NULL;
     return same_fact(a, b, "gpu.name") && (gpu || same_fact(a, b, "host.cpu"));
 }
 
 /* Not our own git.revision: each change to a document has another. The report names it, as a change of this program may
- * be part of the range. */
-static text_list_t differences_of(const record_t *a, const record_t *b) {
+ * be part of the range. Of descriptions, which are each workload's own matter, only if `with_code`. */
+static text_list_t differences_of(const record_t *a, const record_t *b, bool with_code) {
     text_list_t list = {0};
     AUTO(conditions_free)
     run_differences_t broken = conditions_broken(&a->environment, &b->environment, BOOTS);
     for (size_t i = 0; i < broken.n; i++) {
         const run_difference_t *one = &broken.items[i];
+        if (!with_code && text_starts(one->key, "operators."))
+            continue;
         text_list_add_format(&list, "%s: %s and %s", one->key,
                              one->first != NULL ? one->first : "none",
                              one->other != NULL ? one->other : "none");
@@ -129,9 +137,8 @@ bool boots_same_sweeps(const record_t *first, const record_t *run) {
 size_t boots_shared_cases(const record_t *first, const record_t *run, bool *shared) {
     if (!same_machine(first, run))
         return 0;
-    AUTO(text_list_free) text_list_t differences = differences_of(first, run);
-    const bool same = differences.n == 0;
-    if (!same)
+    AUTO(text_list_free) text_list_t differences = differences_of(first, run, false);
+    if (differences.n > 0)
         return 0;
     AUTO(record_index_free) record_index_t index = record_index_make(first);
     size_t n = 0;
@@ -139,7 +146,7 @@ size_t boots_shared_cases(const record_t *first, const record_t *run, bool *shar
         const case_t *spec = &run->cases[i].spec;
         if (is_calibration(spec) || record_index_find(&index, spec->id) == NULL)
             continue;
-        n++;
+        n += same_code(first, run, spec->workload);
         if (shared != NULL)
             shared[i] = true;
     }
@@ -175,7 +182,8 @@ static bool is_earlier(const record_t *a, const record_t *b) {
 
 status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, error_t *err) {
     TRY(refuse_copy(boots, first, run, err));
-    AUTO(text_list_free) text_list_t differences = differences_of(first, run);
+    const bool with_code = boots_shared_cases(first, run, NULL) == 0;
+    AUTO(text_list_free) text_list_t differences = differences_of(first, run, with_code);
     status_t status = STATUS_OK;
     if (differences.n > 0) {
         AUTO_FREE char *list = text_list_join(&differences, "; ");
@@ -190,19 +198,25 @@ status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, e
         for (; at > 0 && is_earlier(run, boots->runs[at - 1]); at--)
             boots->runs[at] = boots->runs[at - 1];
         boots->runs[at] = run;
+        boots->first = first;
     }
     return status;
 }
 
+bool boots_same_code(const boots_t *boots, size_t i, const char *workload) {
+    return same_code(boots->first, boots->runs[i], workload);
+}
+
 boots_t boots_with(const boots_t *boots, const char *workload) {
-    boots_t found = {.runs = mem_zeroed(boots->n + 1, sizeof *found.runs),
+    boots_t found = {.first = boots->first,
+                     .runs = mem_zeroed(boots->n + 1, sizeof *found.runs),
                      .indexes = mem_zeroed(boots->n + 1, sizeof *found.indexes)};
     for (size_t i = 0; i < boots->n; i++) {
         const case_result_t *result = NULL;
         while ((result = record_next(boots->runs[i], result)) != NULL &&
                (is_calibration(&result->spec) || strcmp(result->spec.workload, workload) != 0))
             ;
-        if (result == NULL)
+        if (result == NULL || !boots_same_code(boots, i, workload))
             continue;
         found.runs[found.n] = boots->runs[i];
         found.indexes[found.n++] = record_index_make(boots->runs[i]);
@@ -236,7 +250,8 @@ static const case_result_t *same_case(const boots_t *boots, size_t i, const case
     if (first != NULL)
         found = boots->indexes != NULL ? record_index_find(&boots->indexes[i], first->spec.id)
                                        : record_find(boots->runs[i], first->spec.id);
-    if (found == NULL || !are_comparable(first, found, phase))
+    if (found == NULL || !boots_same_code(boots, i, first->spec.workload) ||
+        !are_comparable(first, found, phase))
         return NULL;
     const char *hash = first->resources.code_hash;
     if (hash == NULL || found->resources.code_hash == NULL)

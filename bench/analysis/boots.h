@@ -21,6 +21,7 @@ char *precision_text(const record_t *const *runs, size_t n);
 
 /* All boots but the first. */
 typedef struct boots {
+    const record_t *first; /* borrowed; NULL: there are none */
     const record_t **runs; /* the array is owned, the runs are borrowed */
     size_t n;
     record_index_t *indexes; /* of each; NULL but after boots_with() */
@@ -28,14 +29,16 @@ typedef struct boots {
 
 /* Does `run` have the same GPU (without one: CPU) as `first`, and the same sweeps, text by text? */
 bool boots_same_sweeps(const record_t *first, const record_t *run);
-/* How many cases of `run` does `first` have, too? 0 if not in the same conditions. They are marked in
- * `shared`, an element per case of `run`, or NULL. */
+/* How many cases of `run` does `first` have, too, with the same description of their workload? 0 if not in the same
+ * conditions. In `shared`, an element per case of `run`, or NULL, those of another description are marked, too. */
 size_t boots_shared_cases(const record_t *first, const record_t *run, bool *shared);
 /* Add `run`, another boot of `first`, in the order of their starts. STATUS_USAGE if it is there already;
  * STATUS_INCOMPARABLE if a setting of the device or a version other than this program's own differs; the error names
  * it. */
 status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, error_t *err);
-/* Those that have cases of a workload; to be freed with boots_free(). */
+/* Does boot `i` have a workload of the same description as the first, or both without one? */
+bool boots_same_code(const boots_t *boots, size_t i, const char *workload);
+/* Those that have cases of a workload, of the same description; to be freed with boots_free(). */
 boots_t boots_with(const boots_t *boots, const char *workload);
 void boots_free(boots_t *boots);
 

@@ -162,11 +162,14 @@ const char *chart_medians(chart_t *chart, const plot_data_t *data) {
                     : chart_format(chart, "medians of %zu passes", n);
 }
 
-static bool has_any_case(const record_t *boot, const plot_data_t *data) {
+static bool has_any_case(const plot_data_t *data, size_t boot) {
     for (size_t s = 0; s < data->n_series; s++)
-        for (size_t i = 0; i < data->series[s].n_cases; i++)
-            if (record_find(boot, data->series[s].cases[i]->spec.id) != NULL)
+        for (size_t i = 0; i < data->series[s].n_cases; i++) {
+            const case_t *spec = &data->series[s].cases[i]->spec;
+            if (record_find(data->boots->runs[boot], spec->id) != NULL &&
+                boots_same_code(data->boots, boot, spec->workload))
                 return true;
+        }
     return false;
 }
 
@@ -174,7 +177,7 @@ static bool has_any_case(const record_t *boot, const plot_data_t *data) {
 const char *chart_ratio_intervals(chart_t *chart, const plot_data_t *data) {
     size_t n = 0;
     for (size_t i = 0; i < data->boots->n; i++)
-        n += has_any_case(data->boots->runs[i], data);
+        n += has_any_case(data, i);
     return n == 0 ? "95 % intervals over passes"
                   : chart_format(chart, "95 %% intervals over passes and up to %zu boots", n + 1);
 }

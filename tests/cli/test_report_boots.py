@@ -224,6 +224,24 @@ def test_a_boot_counts_where_it_has_cases(tmp_path: Path) -> None:
     assert [page.read_text("utf-8").count("**2 starts**") for page in pages] == [1, 0], report
 
 
+def test_a_boot_does_not_count_for_a_workload_that_has_changed(tmp_path: Path) -> None:
+    def described(name: str, code: str) -> Path:
+        def change(header: dict[str, Any]) -> None:
+            header["sweeps"][0]["text"] += code
+            header["environment"]["operators"] = {"allocate": code}
+
+        return another_boot(tmp_path / name, change, SIX_PASSES.parent / "epochs")
+
+    run, boot = described("run", "aa"), described("boot", "bb")
+    with_cases(boot, lambda case: not case.endswith("live=1"))
+    report = report_of(run, boot, out=tmp_path / "r.md")
+    pages = [tmp_path / "r-pages/run" / f"{w}.md" for w in ("mlp_train", "allocate")]
+    assert [page.read_text("utf-8").count("**2 starts**") for page in pages] == [1, 0], report
+    with_cases(boot, lambda case: case.startswith("allocate/"))
+    refused = bench("plot", run, f"--boot={boot}", "--out", tmp_path / "p", expect=3).stderr
+    assert "cannot be boots of one machine: operators.allocate: aa and bb" in refused
+
+
 def test_runs_measured_alike_are_told_at_once() -> None:
     fixtures = SIX_PASSES.parent
     assert measured(fixtures / "training", SIX_PASSES, fixtures / "mnist") == [

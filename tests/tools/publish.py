@@ -59,10 +59,24 @@ def copy_run(source: Path, to: Path) -> None:
 
 
 def boots_of(run: Path) -> list[Path]:
-    """Return the other boots of a run: its own, and those of every workload's headlines."""
+    """Return the other boots of a run: its own, and those of every workload's headlines.
+
+    But for those in which all of its workloads were described otherwise.
+    """
     gpu, _, workload = run.name.partition("_")
     names = tuple(f"{gpu}_{name}_boot" for name in (workload, *BOOT_RUNS))
-    return [x for x in runs_in(run.parent) if x.name.startswith(names)]
+    own = descriptions_of(run)
+    return [
+        x
+        for x in runs_in(run.parent)
+        if x.name.startswith(names) and (not own or own.items() & descriptions_of(x).items())
+    ]
+
+
+def descriptions_of(run: Path) -> dict[str, str]:
+    """Return the hashes of the described workloads that a run measured."""
+    found: dict[str, str] = header_of(run)["environment"].get("operators", {})
+    return found
 
 
 def draw(bench: Path, run: Path, to: Path) -> None:
