@@ -182,7 +182,6 @@ static bool any_undecided(const comparison_t *comparison) {
 }
 
 /* "REGRESSED (50 cases: 1 regressed, 49 unchanged)"; the caller frees it. */
-/* "REGRESSED (50 cases: 1 regressed, 49 unchanged)" */
 static char *comparison_headline(const comparison_t *comparison) {
     const size_t *counts = comparison->counts;
     AUTO(text_list_free) text_list_t parts = {0};

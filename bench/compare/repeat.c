@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 /* ==== the same in sweeps ====================================================================== */
 
@@ -36,15 +35,6 @@ status_t repeat_find_sweeps(const text_list_t *operands, bool *sweeps, error_t *
                 "%s and %s",
                 operands->items[0], operands->items[i]);
     return STATUS_OK;
-}
-
-static char *default_folder(const repeat_options_t *options) {
-    char text[32];
-    time_t now = time(NULL);
-    struct tm local;
-    strftime(text, sizeof text, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
-    AUTO_FREE char *project = folders_project(options->root);
-    return mem_format("%s/results/repeat-%s", project, text);
 }
 
 static text_list_t command_of(const repeat_options_t *options, const char *program,
@@ -84,7 +74,8 @@ static status_t make_run(const repeat_options_t *options, const char *program, c
 status_t repeat_sweeps(const repeat_options_t *options, error_t *err) {
     repeat_options_t saved = *options;
     AUTO(text_list_free) text_list_t runs = {0};
-    AUTO_FREE char *top = options->out != NULL ? mem_text(options->out) : default_folder(options);
+    AUTO_FREE char *top =
+        options->out != NULL ? mem_text(options->out) : folders_result(options->root, "repeat");
     AUTO_FREE char *program = NULL;
     bool broken = false;
     status_t status = fs_executable(&program, err);

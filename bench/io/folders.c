@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* What `make install` has written, in the data folder: no checkout has it. */
@@ -97,6 +98,15 @@ const char *folders_program(const char *data) {
 char *folders_project(const char *data) {
     char *here = folders_installed(data) ? getcwd(NULL, 0) : NULL;
     return here != NULL ? here : mem_text(data);
+}
+
+char *folders_result(const char *data, const char *name) {
+    char text[32];
+    const time_t now = time(NULL);
+    struct tm local;
+    strftime(text, sizeof text, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
+    AUTO_FREE char *project = folders_project(data);
+    return mem_format("%s/results/%s-%s", project, name, text);
 }
 
 /* The specification of XDG's base directories: a relative path is invalid and is ignored. */

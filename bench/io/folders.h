@@ -14,6 +14,8 @@
 status_t folders_data(char **data, error_t *err);
 /* The project's folder for a data folder; owned by the caller. */
 char *folders_project(const char *data);
+/* Where a command without --out puts its result: PROJECT/results/NAME-20260302-101500; owned by the caller. */
+char *folders_result(const char *data, const char *name);
 /* Is it the data of `make install`? */
 bool folders_installed(const char *data);
 /* How it is called in the project's folder: "bench", or "build/bench" of a checkout. */

@@ -204,8 +204,7 @@ static status_t finish(const chart_set_t *set, const workload_t *workload, const
         for (size_t i = 0; status == STATUS_OK && i < plotter->formats.n; i++) {
             char *path = mem_format("%s/%s.%s", set->folder, name, plotter->formats.items[i]);
             mem_grow(&charts->items, charts->n, &charts->capacity, sizeof *charts->items);
-            charts->items[charts->n++] =
-                (drawn_chart_t){mem_text(name), fs_from_here(path), mem_text(chart->title)};
+            charts->items[charts->n++] = (drawn_chart_t){mem_text(name), fs_from_here(path)};
             free(path);
         }
     }
@@ -498,7 +497,6 @@ void chart_list_free(chart_list_t *charts) {
     for (size_t i = 0; i < charts->n; i++) {
         free(charts->items[i].name);
         free(charts->items[i].file);
-        free(charts->items[i].title);
     }
     free(charts->items);
     text_list_free(&charts->skipped);

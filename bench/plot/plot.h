@@ -18,7 +18,7 @@ typedef struct plot_options {
 
 /* A chart that was drawn: `file` is its path as seen from the current folder. */
 typedef struct drawn_chart {
-    char *name, *file, *title;
+    char *name, *file;
 } drawn_chart_t;
 
 typedef struct chart_list {

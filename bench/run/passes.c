@@ -33,7 +33,7 @@ static void note_before(run_t *run, const case_t *spec, case_state_t *state) {
         const case_result_t *before = record_find_same(&run->record, &key);
         if (before == NULL || run_is_retried(run, before))
             continue;
-        case_note_pass(state, before);
+        case_note(state, before);
         if (pass == run->settings.pass)
             device_rates_calibrate(before, &run->rates);
     }
@@ -94,8 +94,10 @@ static size_t used_workers(run_t *run, worker_link_t **links) {
     return n;
 }
 
-/* `links`: has room for all, and gets those that were ended. */
-static size_t end_processes(run_t *run, worker_link_t **links) {
+/* End all workers but the oracle's, unless nothing was measured in them; if `again`, start them, all at once, as their
+ * imports take seconds. */
+static void end_processes(run_t *run, bool again) {
+    AUTO_FREE worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
     const spent_on_t before = spent_switch(&run->spent, SPENT_STOP);
     const size_t n = used_workers(run, links);
     worker_links_stop(links, n);
@@ -103,24 +105,8 @@ static size_t end_processes(run_t *run, worker_link_t **links) {
     if (n > 0)
         forks_take_next(&run->workers.forks);
     spent_switch(&run->spent, before);
-    return n;
-}
-
-/* End all workers but the oracle's, unless nothing was measured in them. */
-static void run_end_processes(run_t *run) {
-    AUTO_FREE worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
-    end_processes(run, links);
-}
-
-/* All at once, as their imports take seconds. */
-static void replace_processes(run_t *run) {
-    AUTO_FREE worker_link_t **links = mem_alloc((run->workers.n + 1) * sizeof(worker_link_t *));
-    const size_t n = end_processes(run, links);
-    const spent_on_t before = spent_switch(&run->spent, SPENT_START);
-    worker_links_start(links, n, run->options->timeout_s);
-    spent_switch(&run->spent, before);
-    for (size_t i = 0; i < n; i++)
-        contender_note_contexts(&run->spent, links[i]);
+    if (again)
+        run_start_links(run, links, n);
 }
 
 void run_start_pass(run_t *run, unsigned pass) {
@@ -128,7 +114,7 @@ void run_start_pass(run_t *run, unsigned pass) {
                    *what = mem_format("pass %u of %s", pass, passes);
     progress_step(&run->progress, what);
     progress_pass(&run->progress);
-    replace_processes(run);
+    end_processes(run, true);
     run->settings.pass = pass;
 }
 
@@ -214,14 +200,6 @@ static bool has_time(run_t *run, const char *what, unsigned number, double neede
     return false;
 }
 
-static bool run_has_time_for_pass(run_t *run, unsigned pass) {
-    return !is_left(run, pass) || has_time(run, "pass", pass, shortest_pass_s(run));
-}
-
-static bool run_has_time_for_draw(run_t *run, unsigned draw, double before_s) {
-    return has_time(run, "draw", draw, before_s);
-}
-
 /* ---- all passes ------------------------------------------------------------------------------ */
 
 static bool is_last_of_workload(const run_t *run, size_t sweep) {
@@ -262,7 +240,7 @@ status_t run_measure_all(run_t *run, error_t *err) {
     for (; pass <= n_passes && !*run->interrupted; pass++) {
         if (!run_expect_pass(run, pass))
             break;
-        if (!run_has_time_for_pass(run, pass))
+        if (is_left(run, pass) && !has_time(run, "pass", pass, shortest_pass_s(run)))
             return STATUS_OK;
         TRY(measure_pass(run, pass, err));
     }
@@ -333,7 +311,7 @@ static status_t draw_once(run_t *run, unsigned draw, error_t *err) {
                 TRY(draw_group(run, &group, draw, err));
         }
     }
-    run_end_processes(run);
+    end_processes(run, false);
     return STATUS_OK;
 }
 
@@ -345,7 +323,7 @@ status_t run_draw(run_t *run, error_t *err) {
     double before_s = 0;
     for (unsigned draw = 1; draw <= most && most > 1 && !*run->interrupted; draw++) {
         const int64_t began_ns = clock_ns();
-        if (!run_has_time_for_draw(run, draw, before_s))
+        if (!has_time(run, "draw", draw, before_s))
             return STATUS_OK;
         TRY(draw_once(run, draw, err));
         if (draw == 1)

@@ -15,7 +15,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ==== --lock-clocks =========================================================================== */
@@ -118,15 +117,6 @@ void run_free_clocks(run_t *run) {
 /* ==== folder and machine ====================================================================== */
 
 /* ---- the folder ------------------------------------------------------------------------------ */
-
-static char *default_folder(const run_t *run) {
-    char text[32];
-    time_t now = time(NULL);
-    struct tm local;
-    strftime(text, sizeof text, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
-    AUTO_FREE char *project = folders_project(run->options->root);
-    return mem_format("%s/results/%s-%s", project, run->sweeps[0].name, text);
-}
 
 static void describe_folder(run_t *run) {
     git_state_t folder;
@@ -238,7 +228,9 @@ void run_choose_folder(run_t *run) {
         total += run->sweeps[s].n_cases *
                  (run_walks_once(run) ? 1 : run->sweeps[s].measure.least_passes);
     progress_start(&run->progress, run->options->quiet, total);
-    run->folder = run->options->out != NULL ? mem_text(run->options->out) : default_folder(run);
+    run->folder = run->options->out != NULL
+                      ? mem_text(run->options->out)
+                      : folders_result(run->options->root, run->sweeps[0].name);
 }
 
 /* A finished run has no compiled code left, so more passes of it run another compilation. */

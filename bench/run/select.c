@@ -238,14 +238,6 @@ bool run_is_retried(const run_t *run, const case_result_t *before) {
            (before->status == CASE_FAILED || before->status == CASE_SKIPPED);
 }
 
-static void note_finished(case_state_t *state, const case_result_t *before) {
-    if (result_is_draw(before)) {
-        case_note_draw(state, before);
-        return;
-    }
-    case_note_pass(state, before);
-}
-
 void run_make_states(run_t *run) {
     size_t n = 0, most = 0;
     for (size_t s = 0; s < run->n_sweeps; s++)
@@ -269,7 +261,7 @@ void run_make_states(run_t *run) {
         if (run_is_retried(run, before))
             continue;
         for (; found != NULL && found < all + n && by_id(found, &key) == 0; found++)
-            note_finished(found->state, before);
+            case_note(found->state, before);
     }
     for (unsigned pass = 1; pass < run_passes(run); pass++)
         run_let_leave(run, pass);

@@ -132,7 +132,7 @@ run_t run_make(const run_options_t *options, const volatile sig_atomic_t *interr
                    .rates = DEVICE_RATES_UNKNOWN};
 }
 
-void case_note_draw(case_state_t *state, const case_result_t *draw) {
+static void note_draw(case_state_t *state, const case_result_t *draw) {
     const phase_t *compared = result_has_times(draw) ? compared_phase(draw) : NULL;
     const double ns = compared != NULL ? compared->summary.median : (double)NAN;
     state->drawn |= 1U << (draw->draw - 1);
@@ -150,7 +150,9 @@ static stats_pass_t pass_of(const phase_t *phase) {
                                                 : (stats_pass_t){.log_value = NAN};
 }
 
-void case_note_pass(case_state_t *state, const case_result_t *result) {
+void case_note(case_state_t *state, const case_result_t *result) {
+    if (result_is_draw(result))
+        return note_draw(state, result);
     const size_t at = result->pass - 1;
     const bool has_times = result_has_times(result);
     state->broken |= result_is_broken(result);
@@ -267,4 +269,60 @@ char *run_no_time_left(const run_t *run) {
     if (!options->quick || options->budget_s == 0 || spent_s <= options->budget_s)
         return NULL;
     return mem_format("no time was left: --budget %.3gs", options->budget_s);
+}
+
+/* ---- the oracle ------------------------------------------------------------------------------ */
+
+bool run_oracle_of(const group_t *group, case_t *oracle) {
+    const workload_t *workload = group->workload;
+    const char *engine, *variant;
+    if (workload->c_oracle != NULL) {
+        engine = "cpu";
+        variant = workload->c_oracle;
+    } else if (workload->pytorch_oracle != NULL) {
+        engine = "pytorch";
+        variant = workload->pytorch_oracle;
+    } else if (workload->cpu_variants != NULL && strcmp(workload->cpu_variants[0], "ref") == 0) {
+        engine = "cpu";
+        variant = "ref";
+    } else if (workload->null_variants != NULL && strcmp(group->cases[0].engine, "null") == 0) {
+        engine = "null";
+        variant = workload->null_variants[0];
+    } else {
+        return false;
+    }
+    *oracle = case_copy(&group->cases[0]);
+    case_drop_techniques(oracle);
+    free(oracle->engine);
+    free(oracle->device);
+    free(oracle->variant);
+    oracle->engine = mem_text(engine);
+    oracle->device = mem_text("cpu");
+    oracle->variant = mem_text(variant);
+    return true;
+}
+
+/* What a function of reference.py makes, its process does: also beside a reference in C. */
+static void take_maker(case_t *oracle) {
+    const workload_t *workload = workload_find(oracle->workload);
+    if (workload->c_oracle == NULL || !made_inputs_exist(oracle->workload, MADE_BY_FUNCTION))
+        return;
+    free(oracle->engine);
+    free(oracle->variant);
+    oracle->engine = mem_text("pytorch");
+    oracle->variant = mem_text(workload->pytorch_oracle);
+}
+
+status_t run_make_inputs(run_t *run, const case_t *spec, made_inputs_t *made, error_t *err) {
+    const group_t group = {
+        .workload = workload_find(spec->workload), .cases = (case_t *)spec, .n = 1};
+    AUTO(case_free) case_t oracle = {0};
+    worker_link_t *worker;
+    *made = (made_inputs_t){0};
+    if (!made_inputs_exist(spec->workload, MADE_ALL) || !run_oracle_of(&group, &oracle))
+        return STATUS_OK;
+    take_maker(&oracle);
+    TRY(workers_find(&run->workers, &oracle, ORACLE, &worker, err));
+    return made_inputs_open(&oracle, worker, run->settings.seed, run->settings.timeout_s, made,
+                            err);
 }

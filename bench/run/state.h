@@ -48,8 +48,7 @@ typedef struct case_state {
 } case_state_t;
 
 /* Note the result of a draw, or of a pass. */
-void case_note_draw(case_state_t *state, const case_result_t *draw);
-void case_note_pass(case_state_t *state, const case_result_t *result);
+void case_note(case_state_t *state, const case_result_t *result);
 
 /* Is this pass for others only? */
 static inline bool case_has_left(const case_state_t *state, unsigned pass) {
@@ -232,6 +231,8 @@ status_t run_sanitize(run_t *run, error_t *err);
 bool run_note_sanitized(const run_t *run, contender_t *contender);
 
 /* trial.c: one group of contenders in the current pass */
+/* Start those that do not run, all at once. */
+void run_start_links(run_t *run, worker_link_t **links, size_t n);
 status_t run_measure(run_t *run, const group_t *group, error_t *err);
 
 /* passes.c */

@@ -322,7 +322,7 @@ void run_begin_imports(run_t *run) {
     }
 }
 
-static void start_links(run_t *run, worker_link_t **links, size_t n) {
+void run_start_links(run_t *run, worker_link_t **links, size_t n) {
     size_t n_new = 0;
     for (size_t i = 0; i < n; i++)
         if (!links[i]->running)
@@ -371,7 +371,7 @@ static void start_all(trial_t *trial) {
         if (trial->contenders[i].active && (case_engine_is_built_in(engine) || forks_know(engine)))
             worker_links_add(&links, &n, trial->contenders[i].worker);
     }
-    start_links(run, links, n);
+    run_start_links(run, links, n);
     launch_next_servers(run);
 }
 
@@ -507,11 +507,7 @@ static status_t write_result(trial_t *trial, size_t i, error_t *err) {
     if (record_declare(&side->record, result))
         TRY(record_write_header(&side->record, err));
     TRY(journal_append(&side->journal, result, err));
-    if (result_is_draw(result)) {
-        case_note_draw(state, result);
-    } else {
-        case_note_pass(state, result);
-    }
+    case_note(state, result);
     progress_case(&side->progress, result);
     return STATUS_OK;
 }

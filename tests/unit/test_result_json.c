@@ -331,7 +331,7 @@ static void the_phase_that_is_compared_chooses(void **state) {
     case_result_t draws[] = {make(1, NAN, NAN), make(2, 100, 7), make(3, 90, 8)};
     case_state_t chosen = {0};
     for (size_t i = 0; i < 3; i++)
-        case_note_draw(&chosen, &draws[i]);
+        case_note(&chosen, &draws[i]);
     assert_int_equal(chosen.drawn, 7);
     assert_int_equal(chosen.draw, 2);
     assert_true(chosen.draw_ns == 7);
