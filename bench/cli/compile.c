@@ -91,9 +91,7 @@ static void print_groups(const program_list_t *programs, FILE *out) {
                                            "skipped",  "failed",  "registers", "spills"};
     size_t n_groups;
     AUTO_FREE group_t *groups = make_groups(programs, &n_groups);
-    AUTO(table_free) table_t table = {0};
-    table_init(&table, headings, sizeof headings / sizeof headings[0]);
-    table_set_align(&table, "lllrrrrrr");
+    AUTO(table_free) table_t table = table_make("lllrrrrrr", headings);
     for (size_t i = 0; i < n_groups; i++) {
         const group_t *group = &groups[i];
         char spills[UNITS_TEXT];

@@ -146,9 +146,8 @@ static const char *role_text(const described_array_t *array) {
 static void print_arrays(const description_t *d, const case_t *defaults) {
     static const char *const HEADINGS[] = {"array",         "role",        "dtype",
                                            "default shape", "filled with", "allowed error"};
-    table_t table;
+    table_t table = table_make("llllll", HEADINGS);
     error_t ignored = ERROR_INIT; /* description_load() has computed the shapes */
-    table_init(&table, HEADINGS, 6);
     described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n;
     description_arrays(d, defaults, shapes, &n, &ignored);

@@ -84,8 +84,7 @@ static size_t fill_table(table_t *table, const comparison_t *comparison, bool al
                          const style_t *style) {
     static const char *const HEADINGS[] = {"verdict",   "case",   "phase",     "BASE",
                                            "CANDIDATE", "change", "threshold", "cause or reason"};
-    table_init(table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
-    table_set_align(table, "lllrrrrl");
+    *table = table_make("lllrrrrl", HEADINGS);
     size_t left_out = 0;
     for (size_t i = 0; i < comparison->n_pairs; i++) {
         const pair_t *pair = &comparison->pairs[i];
@@ -150,8 +149,7 @@ static char *detectable_text(double frac) {
 static void fill_groups(table_t *table, const comparison_t *comparison, const style_t *style) {
     static const char *const HEADINGS[] = {"all cells of", "cells",      "change",
                                            "verdict",      "all: finds", "one: finds"};
-    table_init(table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
-    table_set_align(table, "lrrlrr");
+    *table = table_make("lrrlrr", HEADINGS);
     for (size_t g = 0; g < comparison->n_groups; g++) {
         const cell_group_t *group = &comparison->groups[g];
         const sweep_group_t *test = &group->test;
@@ -280,9 +278,7 @@ static void print_table(const comparison_t *comparison, bool all, FILE *out) {
 static void print_floors(const comparison_t *comparison, const floors_t *floors, FILE *out) {
     static const char *const HEADINGS[] = {"case",      "phase",  "BASE",
                                            "CANDIDATE", "change", "noise floor"};
-    table_t table;
-    table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
-    table_set_align(&table, "llrrrr");
+    table_t table = table_make("llrrrr", HEADINGS);
     for (size_t i = 0; i < comparison->n_pairs; i++)
         for (size_t c = 0; c < comparison->pairs[i].n_cells; c++) {
             const cell_t *cell = &comparison->pairs[i].cells[c];

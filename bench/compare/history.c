@@ -162,10 +162,8 @@ static char *left_out_text(const history_t *series) {
 
 static void print_table(const history_options_t *options, const history_list_t *list) {
     static const char *const HEADINGS[] = {"case", "phase", "runs", "first", "last", "change", ""};
-    table_t table;
     size_t n_changed = 0;
-    table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
-    table_set_align(&table, "llrrrrl");
+    table_t table = table_make("llrrrrl", HEADINGS);
     for (size_t i = 0; i < list->n; i++) {
         const history_t *series = &list->items[i];
         char text[UNITS_TEXT];

@@ -308,9 +308,7 @@ static void print_rows(const repeat_t *repeat, FILE *out) {
     static const char *const HEADINGS[] = {"engine",     "clock",      "phase",      "pairs",
                                            "overlap",    "centre in",  "± interval", "within 2 %",
                                            "within 5 %", "median move"};
-    table_t table;
-    table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
-    table_set_align(&table, "lllrrrrrrr");
+    table_t table = table_make("lllrrrrrrr", HEADINGS);
     for (size_t i = 0; i < repeat->n_rows; i++) {
         const repeat_row_t *row = &repeat->rows[i];
         double numbers[6];
@@ -328,9 +326,7 @@ static void print_rows(const repeat_t *repeat, FILE *out) {
 
 static void print_worst(const repeat_t *repeat, FILE *out) {
     static const char *const HEADINGS[] = {"moved", "case", "phase", "medians", "runs"};
-    table_t table;
-    table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
-    table_set_align(&table, "r");
+    table_t table = table_make("rllll", HEADINGS);
     for (size_t i = 0; i < repeat->n_pairs && i < N_WORST; i++) {
         const repeat_pair_t *pair = &repeat->pairs[i];
         char a[UNITS_TEXT], b[UNITS_TEXT];

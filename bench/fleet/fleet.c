@@ -261,17 +261,15 @@ static void print_machines(const fleet_t *fleet, FILE *out) {
     AUTO_FREE size_t *order = mem_alloc((evidence->n_groups + 1) * sizeof *order);
     const size_t n = order_groups(evidence, order);
     AUTO(text_list_free) text_list_t headings = {0};
-    table_t table;
-    text_list_add(&headings, "machine");
-    text_list_add(&headings, "cases");
+    AUTO_FREE char *align = mem_zeroed(n + 5, 1);
+    text_list_add_words(&headings, "machine", "cases", NULL);
     for (size_t i = 0; i < n; i++)
         text_list_add_format(&headings, "%s (%zu)", evidence->groups[order[i]].name,
                              evidence->groups[order[i]].n_cells);
-    text_list_add(&headings, "throttled");
-    text_list_add(&headings, "verdict");
-    table_init(&table, (const char *const *)headings.items, headings.n);
-    for (size_t i = 1; i + 1 < headings.n; i++)
-        table.align[i] = ALIGN_RIGHT;
+    text_list_add_words(&headings, "throttled", "verdict", NULL);
+    for (size_t i = 0; i < headings.n; i++)
+        align[i] = i > 0 && i + 1 < headings.n ? 'r' : 'l';
+    table_t table = table_make(align, (const char *const *)headings.items);
     for (size_t m = 0; m < evidence->n_machines; m++) {
         table_add(&table, fleet->machines[m].name);
         table_add_format(&table, "%zu", fleet->machines[m].n_cases);

@@ -157,16 +157,11 @@ status_t output_write_file(const char *path, const void *data, size_t size, erro
 
 /* ==== tables ================================================================================== */
 
-void table_init(table_t *table, const char *const *headings, size_t n_columns) {
-    *table = (table_t){.n_columns = n_columns};
-    table->align = mem_zeroed(n_columns, sizeof *table->align);
-    for (size_t i = 0; i < n_columns; i++)
-        table_add(table, headings[i]);
-}
-
-void table_set_align(table_t *table, const char *letters) {
-    for (size_t i = 0; i < table->n_columns && letters[i] != '\0'; i++)
-        table->align[i] = letters[i] == 'r' ? ALIGN_RIGHT : ALIGN_LEFT;
+table_t table_make(const char *align, const char *const *headings) {
+    table_t table = {.align = mem_text(align), .n_columns = strlen(align)};
+    for (size_t i = 0; i < table.n_columns; i++)
+        table_add(&table, headings[i]);
+    return table;
 }
 
 void table_take(table_t *table, char *text) {
@@ -269,7 +264,7 @@ static void print_row(FILE *out, const table_t *table, size_t row, const size_t 
     for (size_t column = 0; column < n; column++) {
         const char *cell = cell_at(table, row, column);
         size_t pad = widths[column] - cell_width(cell, style);
-        bool right = table->align[column] == ALIGN_RIGHT;
+        bool right = table->align[column] == 'r';
         bool last = column + 1 == n;
         fputs(style == TABLE_MARKDOWN ? "| " : column > 0 ? "  " : "", out);
         fprintf(out, "%*s", right ? (int)pad : 0, "");
@@ -283,7 +278,7 @@ static void print_row(FILE *out, const table_t *table, size_t row, const size_t 
 static void print_rule(FILE *out, const table_t *table, const size_t *widths, table_style_t style) {
     for (size_t column = 0; column < table->n_columns; column++) {
         fputs(style == TABLE_MARKDOWN ? "| " : column > 0 ? "  " : "", out);
-        bool colon = style == TABLE_MARKDOWN && table->align[column] == ALIGN_RIGHT;
+        bool colon = style == TABLE_MARKDOWN && table->align[column] == 'r';
         for (size_t i = colon ? 1 : 0; i < widths[column]; i++)
             fputs(style == TABLE_MARKDOWN ? "-" : "─", out);
         fputs(colon ? ": " : style == TABLE_MARKDOWN ? " " : "", out);

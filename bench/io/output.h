@@ -31,19 +31,16 @@ bool output_is_stream(const char *path);
  * bytes, so that "µs", "×" and "–" line up. Cells are plain text: escape text from files with
  * markdown_text() before adding it to a markdown table. */
 
-typedef enum table_align { ALIGN_LEFT, ALIGN_RIGHT } table_align_t;
 typedef enum table_style { TABLE_TERMINAL, TABLE_MARKDOWN } table_style_t;
 
 typedef struct table {
     char **cells; /* row after row, n_columns to a row; the first row is the heading */
-    table_align_t *align;
+    char *align;  /* a letter for each column, as in table_make() */
     size_t n_columns, n_cells, capacity;
 } table_t;
 
-/* Start a table with one column per heading, all left-aligned. table_free() empties it. */
-void table_init(table_t *table, const char *const *headings, size_t n_columns);
-/* "lrr": alignment of the first columns, one letter each. */
-void table_set_align(table_t *table, const char *letters);
+/* A table with one column for each letter of `align`, "lrr": its numbers are aligned to the right. table_free() empties it. */
+table_t table_make(const char *align, const char *const *headings);
 /* Append a copy as the next cell, left to right. NULL is an empty cell. */
 void table_add(table_t *table, const char *text);
 void table_take(table_t *table, char *text); /* takes ownership; from malloc() */

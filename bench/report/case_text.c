@@ -41,9 +41,7 @@ static void print_phases(FILE *out, const case_result_t *result) {
     static const char *const HEADINGS[] = {"phase", "clock", "median", "95 % interval",
                                            "p5",    "p95",   "n"};
     char a[UNITS_TEXT];
-    table_t table;
-    table_init(&table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
-    table_set_align(&table, "llrrrrr");
+    table_t table = table_make("llrrrrr", HEADINGS);
     for (size_t i = 0; i < result->n_phases; i++) {
         const phase_t *phase = &result->phases[i];
         const summary_t *s = &phase->summary;

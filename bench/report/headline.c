@@ -520,8 +520,7 @@ static char *table_of(const report_t *report, const headline_t *headline, bool w
         with_intervals ? "faster (95 % interval)" : "lower time", "size",
         ours != NULL ? report_text(report, "ours: %s", ours) : "ours",
         rival != NULL ? report_text(report, "best rival: %s", rival) : "best rival"};
-    table_t table;
-    table_init(&table, headings, sizeof headings / sizeof *headings);
+    table_t table = table_make("llll", headings);
     for (size_t i = 0; i < headline->n; i++) {
         const headline_row_t *row = &headline->rows[i];
         const char *phase = row->set->phase;

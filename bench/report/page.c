@@ -194,9 +194,7 @@ void rows_end(const report_t *report, rows_t *rows, const column_t *columns, con
             shown[n++] = c;
         }
     if (rows->n > 0) {
-        table_t table;
-        table_init(&table, headings, n);
-        table_set_align(&table, align);
+        table_t table = table_make(align, headings);
         for (size_t r = 0; r < rows->n; r++)
             for (size_t i = 0; i < n; i++)
                 table_add(&table, rows->cells[r * rows->n_columns + shown[i]]);

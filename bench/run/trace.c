@@ -29,10 +29,10 @@ static void trace_file_init(trace_file_t *file, int64_t origin_ns) {
     static const char *const HEADINGS[] = {
         "case",        "kernels", "copies and sets", "driver calls",
         "PyTorch ops", "sample",  "device work from"};
-    *file =
-        (trace_file_t){.events = json_array(), .sources = json_object(), .origin_ns = origin_ns};
-    table_init(&file->table, HEADINGS, sizeof HEADINGS / sizeof *HEADINGS);
-    table_set_align(&file->table, "lrrrrrl");
+    *file = (trace_file_t){.events = json_array(),
+                           .sources = json_object(),
+                           .table = table_make("lrrrrrl", HEADINGS),
+                           .origin_ns = origin_ns};
 }
 
 static void trace_file_free(trace_file_t *file) {

@@ -16,8 +16,7 @@ static void test_width_counts_columns_not_bytes(void **state) {
 
 static void fill(table_t *table) {
     static const char *const HEADINGS[] = {"Case", "Time", "Ratio"};
-    table_init(table, HEADINGS, 3);
-    table_set_align(table, "lr");
+    *table = table_make("lrl", HEADINGS);
     table_add(table, "eager");
     table_add(table, "12.6 µs");
     table_add(table, "3.4×");
@@ -47,8 +46,7 @@ static void test_markdown(void **state) {
 
 static void test_no_rows(void **state) {
     static const char *const HEADINGS[] = {"a"};
-    AUTO(table_free) table_t table;
-    table_init(&table, HEADINGS, 1);
+    AUTO(table_free) table_t table = table_make("l", HEADINGS);
     assert_int_equal(table_rows(&table), 0);
     assert_text(table_text(&table, TABLE_MARKDOWN), "| a   |\n| --- |\n");
 }
