@@ -1,36 +1,12 @@
 #include "report/headline.h"
 
-#include "analysis/learning.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "workloads/common/workload.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- sets ------------------------------------------------------------------------------------ */
-
-static bool differs_in_seed_only(const comparison_set_list_t *sets, size_t index) {
-    const comparison_set_t *set = &sets->items[index];
-    for (size_t i = 0; i < index; i++)
-        if (sets->items[i].platform == set->platform &&
-            strcmp(sets->items[i].shape, set->shape) == 0)
-            return true;
-    return false;
-}
-
-/* A training timed by operation is not comparable with the others. */
-static bool is_timed_by_operation(const comparison_set_t *set) {
-    for (size_t i = 0; i < set->run->n_cases; i++) {
-        const case_result_t *result = &set->run->cases[i];
-        if (is_by_operation(result) && strcmp(result->spec.device, set->platform->device) == 0 &&
-            comparison_set_shares_work(set, &result->spec))
-            return true;
-    }
-    return false;
-}
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
@@ -130,10 +106,6 @@ static ranking_t ranking_of(const headline_part_t *part, const comparison_set_t 
     return ranking;
 }
 
-bool headline_omits(const comparison_set_list_t *sets, size_t index) {
-    return differs_in_seed_only(sets, index) || is_timed_by_operation(&sets->items[index]);
-}
-
 /* Of several parts, a set of the CPU is used only if no GPU set has a row, and no size is shown only to say
  * why it has no ratio. */
 static void add_rankings(ranking_list_t *list, const headline_part_t *part, bool of_several) {
@@ -142,7 +114,7 @@ static void add_rankings(ranking_list_t *list, const headline_part_t *part, bool
     row_fits_t *fits = has_time;
     for (size_t i = 0; i < sets->n; i++)
         if (fitting_rows(&sets->items[i], has_rival, NULL) > 0 &&
-            !is_timed_by_operation(&sets->items[i]))
+            !set_is_by_operation(&sets->items[i]))
             fits = has_rival;
     for (size_t i = 0; i < sets->n; i++) {
         const comparison_set_t *set = &sets->items[i];
@@ -277,33 +249,6 @@ static const char *no_ratio(const report_t *report, const headline_row_t *row) {
     return report_text(report, "%s, %s", ours, theirs);
 }
 
-const char *headline_faster(const report_t *report, const headline_row_t *row) {
-    const speedup_t *speedup = &row->row->headline;
-    if (speedup->verdict == VERDICT_NONE)
-        return no_ratio(report, row);
-    const char *lead = lead_text(report, speedup);
-    if (speedup->verdict == VERDICT_NO_DIFFERENCE)
-        return report_text(report, "no difference, %s", lead);
-    const case_result_t *leader = theirs_leads(speedup) ? row->row->strongest : row->row->best;
-    return report_text(report, "%s %s", engine_name(leader->spec.engine), lead);
-}
-
-const char *headline_range(const report_t *report, const headline_row_t *row, bool of_leader) {
-    if (row->part->boots == NULL || row->part->boots->n == 0)
-        return "";
-    boots_range_t range =
-        boots_range(row->part->boots, row->row->best, row->row->strongest, row->set->phase);
-    if (range.n < 2)
-        return "–";
-    if (of_leader && theirs_leads(&row->row->headline))
-        range = (boots_range_t){range.n, 1 / range.most, 1 / range.least};
-    const size_t n = row->part->boots->n + 1;
-    return report_text(report, "%s%s%s",
-                       units_range(report_buffer(report), range.least, range.most),
-                       range.n < n ? report_text(report, " (in %zu of %zu)", range.n, n) : "",
-                       boots_disagree(&range) ? ", they disagree" : "");
-}
-
 /* "triton fused (self-reported)" */
 static const char *marked_contender(const report_t *report, const case_result_t *result) {
     const char *mark = result != NULL && is_self_reported(result) ? " (self-reported)" : "";
@@ -340,7 +285,8 @@ static const char *excluded_text(const report_t *report, const headline_row_t *r
     return list != NULL ? list : "";
 }
 
-const char *headline_eager(const report_t *report, const size_row_t *row) {
+/* "mine 82.7 µs, PyTorch 105 µs: Python 1.27× (1.25–1.29)": plain_against_eager; "" without one. */
+static const char *eager_text(const report_t *report, const size_row_t *row) {
     const speedup_t *speedup = &row->plain_against_eager;
     if (speedup->ours == NULL || speedup->theirs == NULL)
         return "";
@@ -354,17 +300,6 @@ const char *headline_eager(const report_t *report, const size_row_t *row) {
                        speedup->verdict == VERDICT_NO_DIFFERENCE ? "no difference,"
                                                                  : engine_name(leader->spec.engine),
                        lead_text(report, speedup));
-}
-
-const char *headline_range_title(const report_t *report, const headline_t *headline) {
-    size_t fewest = SIZE_MAX, most = 0;
-    for (size_t i = 0; i < headline->n; i++) {
-        const boots_t *boots = headline->rows[i].part->boots;
-        const size_t n = boots != NULL && boots->n > 0 ? boots->n + 1 : 0;
-        fewest = n > 0 && n < fewest ? n : fewest;
-        most = n > most ? n : most;
-    }
-    return fewest == most ? report_text(report, "over %zu boots", most) : "over boots";
 }
 
 /* ---- above rows ------------------------------------------------------------------------------ */
@@ -420,22 +355,15 @@ static const char *row_name(const report_t *report, const headline_row_t *row) {
                        on_cpu ? "CPU, " : "", size_name(report, row->set, row->row->size));
 }
 
-/* "over 3 boots: batch 64 1.60–1.64×, batch 2^24 1.04–1.08×" */
+/* The first is shown. */
 static void print_boots(const report_t *report, const headline_t *headline) {
-    text_list_t ranges = {0};
+    size_t most = 0;
     for (size_t i = 0; i < headline->n; i++) {
-        const headline_row_t *row = &headline->rows[i];
-        const char *range = headline_range(report, row, true);
-        if (range[0] != '\0' && strcmp(range, "–") != 0)
-            text_list_add_format(&ranges, "%s %s", row_name(report, row), range);
+        const boots_t *boots = headline->rows[i].part->boots;
+        most = boots != NULL && boots->n > most ? boots->n : most;
     }
-    const char *list = report_join(report, &ranges, "; ");
-    if (list == NULL)
-        return;
-    print(report, "\n");
-    print_wrapped(
-        report, report_text(report, "%s: %s. The interval of a ratio covers its range over boots.",
-                            headline_range_title(report, headline), list));
+    if (most > 0)
+        print(report, "\nThe interval of a ratio covers that ratio over %zu boots.\n", most + 1);
 }
 
 /* Is the table's own ratio that of an eager call of each? */
@@ -454,7 +382,7 @@ static void print_notes(const report_t *report, const headline_t *headline) {
         } notes[] = {{"faster, but not compared", excluded_text(report, row)},
                      {"other rivals", of_one ? others_text(report, row) : ""},
                      {"one eager call of each",
-                      of_one && !is_of_eager_calls(row) ? headline_eager(report, row->row) : ""}};
+                      of_one && !is_of_eager_calls(row) ? eager_text(report, row->row) : ""}};
         for (size_t k = 0; k < sizeof notes / sizeof *notes; k++) {
             if (notes[k].text[0] == '\0')
                 continue;
@@ -504,12 +432,15 @@ static size_t widest_time(const report_t *report, const headline_t *headline, bo
     return widest;
 }
 
-/* As headline_faster(), but short. */
 static const char *faster_cell(const report_t *report, const headline_row_t *row) {
     const speedup_t *speedup = &row->row->headline;
-    return speedup->verdict == VERDICT_NO_DIFFERENCE
-               ? report_text(report, "none, %s", lead_text(report, speedup))
-               : headline_faster(report, row);
+    if (speedup->verdict == VERDICT_NONE)
+        return no_ratio(report, row);
+    const char *lead = lead_text(report, speedup);
+    if (speedup->verdict == VERDICT_NO_DIFFERENCE)
+        return report_text(report, "none, %s", lead);
+    const case_result_t *leader = theirs_leads(speedup) ? row->row->strongest : row->row->best;
+    return report_text(report, "%s %s", engine_name(leader->spec.engine), lead);
 }
 
 static char *table_of(const report_t *report, const headline_t *headline, bool with_intervals) {

@@ -35,9 +35,6 @@ typedef struct headline {
 headline_t headline_select(const headline_part_t *parts, size_t n_parts, size_t most);
 /* Of each set that a headline of several parts shows, the row that it would select first. */
 headline_t headline_leads(const headline_part_t *part);
-/* Is a set left out of every headline: it differs from an earlier one only in the seed, or its
- * trainings are timed by operation? */
-bool headline_omits(const comparison_set_list_t *sets, size_t index);
 const char *headline_caveat(const char *workload); /* see workload_t; or NULL */
 void headline_free(headline_t *headline);
 
@@ -48,16 +45,7 @@ char *headline_text(const headline_t *headline);
 /* Print a line for each row that has a ratio. */
 void headline_lines(const report_t *report, const headline_t *headline);
 
-/* Cells, as plain text: "f32", "depth=3, tf32" (only parameters that differ from the default); "CUDA
- * 3.4× (3.3–3.5)", "PyTorch ≈ 1.2×", "no difference, 1.00× (0.98–1.02)", or why there is no ratio, "ours is
- * self-reported, the rival was skipped"; the range over boots as
- * "3.3–3.6×", "" without boots. */
+/* "f32", "depth=3, tf32": only parameters that differ from the default. */
 const char *headline_setting(const report_t *report, const headline_row_t *row);
-const char *headline_faster(const report_t *report, const headline_row_t *row);
-const char *headline_range(const report_t *report, const headline_row_t *row, bool of_leader);
-/* "mine 82.7 µs, PyTorch 105 µs: Python 1.27× (1.25–1.29)": plain_against_eager; "" without one. */
-const char *headline_eager(const report_t *report, const size_row_t *row);
-/* "over 3 boots"; without the number if the parts differ in it. */
-const char *headline_range_title(const report_t *report, const headline_t *headline);
 
 #endif

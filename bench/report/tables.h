@@ -2,7 +2,7 @@
 #ifndef BENCH_REPORT_TABLES_H
 #define BENCH_REPORT_TABLES_H
 
-#include "report/sets.h"
+#include "report/words.h"
 
 void table_by_size(const report_t *report, const views_t *views);
 void table_of_phases(const report_t *report, const views_t *views);

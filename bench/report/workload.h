@@ -2,8 +2,8 @@
 #ifndef BENCH_REPORT_WORKLOAD_H
 #define BENCH_REPORT_WORKLOAD_H
 
-#include "report/sets.h"
 #include "report/shown.h"
+#include "report/words.h"
 
 /* What the tables of a page say, a sentence each: who is faster, how near to the limit, what techniques bring. */
 void section_findings(const report_t *report, const comparison_set_list_t *sets,

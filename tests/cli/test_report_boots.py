@@ -150,45 +150,6 @@ def test_boots_of_other_revisions_are_told(tmp_path: Path) -> None:
     assert "`boot`, 73 cases, 6 passes, on one GPU at a time, git 123456789abc.\n" in report
 
 
-def test_ratios_of_other_machine_code_are_of_no_boot(tmp_path: Path) -> None:
-    boot = another_boot(tmp_path / "boot", lambda _: None)
-    packed = boot / "cases.jsonl.gz"
-    text = gzip.decompress(packed.read_bytes()).decode()
-    packed.write_bytes(
-        gzip.compress(re.sub(r'"code_hash":"\w+"', '"code_hash":"0"', text).encode())
-    )
-    table = bench("report", SIX_PASSES, boot, "--print", "headline").stdout
-    told = re.sub(r"\s+", " ", table.partition("over 2 boots: ")[2])
-    assert re.match(r"mlp_infer f32, CPU, batch 1 [\d.]+–?[\d.]*×; ", told), table
-    assert "mlp_infer f32, batch" not in told, table
-
-
-def test_the_range_of_a_rival_that_leads_is_of_its_own_lead(tmp_path: Path) -> None:
-    """CUDA's slowest rung alone is slower than a graph of PyTorch, in another boot still more."""
-
-    def slowed(line: dict[str, Any]) -> dict[str, Any]:
-        for phase in line["phases"].values() if "/cuda/" in line["id"] else ():
-            for name in ("median", "q25", "q75", "min", "max", "p5", "p95", "p99"):
-                phase[name] = phase[name] and 1.25 * phase[name]
-            phase["samples"] = [1.25 * sample for sample in phase["samples"]]
-        return line
-
-    def chosen(case: str) -> bool:
-        return "/cuda/" not in case or "/01_" in case
-
-    first = with_cases(another_boot(tmp_path / "first", lambda _: None), chosen)
-    boot = with_cases(another_boot(tmp_path / "boot", lambda _: None), chosen)
-    text = "".join(f"{json.dumps(slowed(json.loads(line)))}\n" for line in lines_of(boot))
-    (boot / "cases.jsonl.gz").write_bytes(gzip.compress(text.encode()))
-    table = bench("report", first, boot, "--print", "headline").stdout
-    led = re.findall(r"^PyTorch [\d.]+× .* batch (\S+) ", table, re.M)
-    told = re.sub(r"\s+", " ", table.partition("over 2 boots: ")[2])
-    of_each = dict(re.findall(r"f32, batch (\S+) ([\d.–]+)×", told))
-    ranges = [of_each[size].split("–") for size in led]
-    assert ranges, table
-    assert all(1 < float(least) < float(most) for least, most in ranges), table
-
-
 def measured(*runs: Path) -> list[str]:
     """Return when the runs on each machine were, and how."""
     report = bench("report", *runs, "--out", "-").stdout

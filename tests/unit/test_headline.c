@@ -141,14 +141,26 @@ static void test_two_values_are_marked(void **state) {
 static void test_boots_have_a_range(void **state) {
     AUTO(record_free) record_t run = plant_ratios((double[]){2, 2}, 2);
     record_t more[] = {plant_ratios((double[]){4, 0.5}, 2), plant_ratios((double[]){3, 3}, 1)};
-    const boots_t boots = {.runs = (const record_t *[]){&more[0], &more[1]}, .n = 2};
+    const boots_t boots = {.first = &run, .runs = (const record_t *[]){&more[0], &more[1]}, .n = 2};
     AUTO(comparison_set_list_free)
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
     const headline_part_t part = {&run, &sets, NULL, &boots};
     AUTO(headline_free) headline_t headline = headline_select(&part, 1, 10);
     AUTO_FREE char *text = headline_text(&headline);
-    assert_has(text, "\nover 3 boots: mlp_infer f32, batch 1 2.0–4.0×; mlp_infer f32, batch 2 "
-                     "0.50–2.00× (in 2 of 3), they\n    disagree. The interval ");
+    assert_has(text, "\nThe interval of a ratio covers that ratio over 3 boots.\n");
+    const size_row_t *rows = sets.items[0].rows;
+    boots_range_t range = boots_range(&boots, rows[0].best, rows[0].strongest, "host_to_host");
+    assert_int_equal(range.n, 3);
+    assert_true(fabs(range.least - 2) < 0.1 && fabs(range.most - 4) < 0.1);
+    assert_false(boots_disagree(&range));
+    range = boots_range(&boots, rows[1].best, rows[1].strongest, "host_to_host");
+    assert_int_equal(range.n, 2);
+    assert_true(boots_disagree(&range));
+    /* Another program is another contender. */
+    run.cases[0].resources.code_hash = mem_text("a");
+    more[0].cases[0].resources.code_hash = mem_text("b");
+    range = boots_range(&boots, rows[0].best, rows[0].strongest, "host_to_host");
+    assert_int_equal(range.n, 2);
     record_free(&more[0]);
     record_free(&more[1]);
 }
