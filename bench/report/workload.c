@@ -47,37 +47,6 @@ static void print_comparison(const report_t *report, const comparison_set_t *set
     print(report, "\n");
 }
 
-/* Does one of our cases keep its buffers between samples? */
-static bool has_kept_buffers(const comparison_set_t *set, int64_t batch) {
-    const case_result_t *result = NULL;
-    while ((result = comparison_set_next(set, result, OURS, batch)) != NULL) {
-        const char *alloc = case_technique(&result->spec, "alloc");
-        const char *copy = case_technique(&result->spec, "copy");
-        if (result->status == CASE_OK && alloc != NULL && copy != NULL &&
-            strcmp(alloc, "malloc") != 0 && strcmp(copy, "pageable") != 0)
-            return true;
-    }
-    return false;
-}
-
-/* A rival may keep its buffers, pinned if useful, as PyTorch's graph mode does. Against a side that
- * allocates in every sample and copies from pageable memory, the ratio measures the set-up. */
-static void print_unequal_setups(const report_t *report, const comparison_set_t *set) {
-    size_t with = 0, compared = 0;
-    bool is_of_study = false;
-    for (size_t i = 0; i < set->n_rows; i++) {
-        const bool has = has_headline(&set->rows[i]);
-        compared += has;
-        with += has && has_kept_buffers(set, set->rows[i].size);
-        is_of_study = is_of_study || set->rows[i].study != NULL;
-    }
-    if (is_of_study && with < compared)
-        print(report,
-              "- Not always like for like: a rival may keep its buffers between samples; of ours, "
-              "cases that do were run at %zu of %zu sizes.\n",
-              with, compared);
-}
-
 /* ---- what host techniques bring --------------------------------------------------------------- */
 
 static const char *choice_of(const case_t *spec, const technique_spec_t *technique) {
@@ -408,7 +377,6 @@ void section_findings(const report_t *report, const comparison_set_list_t *sets,
     for (size_t v = 0; v < views->n; v++) {
         print_comparison(report, views->items[v].set, views->items[v].name);
         finding_disagreement(report, &views->items[v]);
-        print_unequal_setups(report, views->items[v].set);
         if (v + 1 < views->n && views->items[v + 1].set->key == views->items[v].set->key)
             continue; /* the same cases by the whole sample */
         finding_techniques(report, views->items[v].set);
