@@ -123,34 +123,21 @@ static double *read_samples(const case_result_t *result, const phase_t *phase,
 }
 
 char *samples_add(case_result_t *into, const sample_claim_t *claim) {
-    for (size_t i = 0; i < into->n_phases; i++) {
-        phase_t *phase = &into->phases[i];
-        char *reason;
-        size_t n;
-        AUTO_FREE double *values = read_samples(into, phase, claim, &n, &reason);
-        if (values == NULL)
-            return reason;
-        const bool both = claim->fresh && n > 1;
-        phase_add_round(phase, values, n - both);
-        if (both)
-            phase_add_fresh(phase, &(fresh_sample_t){values[n - 1], claim->waited_ns}, 1);
-    }
-    return NULL;
-}
-
-/* Add the last number of each phase in the answer to phase->fresh: it is that of one probe. */
-static char *samples_add_fresh(case_result_t *into, const sample_claim_t *claim) {
     const json_t *answered = json_object_get(claim->answer, "phases");
     for (size_t i = 0; i < into->n_phases; i++) {
         phase_t *phase = &into->phases[i];
         char *reason;
         size_t n;
-        if (json_object_get(answered, phase->name) == NULL)
+        if (claim->is_probe && json_object_get(answered, phase->name) == NULL)
             continue;
         AUTO_FREE double *values = read_samples(into, phase, claim, &n, &reason);
         if (values == NULL)
             return reason;
-        phase_add_fresh(phase, &(fresh_sample_t){values[n - 1], claim->waited_ns}, 1);
+        const bool has_fresh = claim->is_probe || (claim->fresh && n > 1);
+        if (!claim->is_probe)
+            phase_add_round(phase, values, n - has_fresh);
+        if (has_fresh)
+            phase_add_fresh(phase, &(fresh_sample_t){values[n - 1], claim->waited_ns}, 1);
     }
     return NULL;
 }
@@ -368,17 +355,16 @@ static void note_what_is_beside(contender_t *c, const json_t *answer) {
     flag_list_add(&c->result.flags, FLAG_BESIDE, beside, NAN, NAN);
 }
 
-typedef char *add_t(case_result_t *into, const sample_claim_t *claim);
-
-static bool add_samples(contender_t *c, case_result_t *into, add_t *add, exchange_t *exchange) {
+static bool add_samples(contender_t *c, case_result_t *into, exchange_t *exchange) {
     const sample_claim_t claim = {.answer = exchange->answer,
                                   .most = (size_t)exchange->limits.max_samples,
                                   .fresh = exchange->limits.fresh > 0,
+                                  .is_probe = exchange->limits.phase != NULL,
                                   .waited_ns = exchange->waited_ns,
                                   .took_ns = case_engine_is_built_in(c->result.spec.engine)
                                                  ? INFINITY /* null makes its times up */
                                                  : exchange->took_ns};
-    AUTO_FREE char *reason = add(into, &claim);
+    AUTO_FREE char *reason = samples_add(into, &claim);
     if (reason != NULL)
         contender_drop(c, CASE_FAILED, reason);
     note_what_is_beside(c, exchange->answer);
@@ -462,7 +448,7 @@ static bool take_fresh(contender_t *c, case_result_t *into, size_t i, unsigned r
     if (exchange.answer == NULL)
         return false;
     merge_phases(&c->audit, i, json_object_get(exchange.answer, "phases"));
-    if (!add_samples(c, exchange.is_fair ? into : &c->void_rounds, samples_add_fresh, &exchange))
+    if (!add_samples(c, exchange.is_fair ? into : &c->void_rounds, &exchange))
         return false;
     if (due)
         check_phase(c, i);
@@ -499,7 +485,7 @@ static bool take_round(contender_t *c) {
                           : low             ? &c->throttled_rounds
                           : exchange.slow   ? &c->slow_rounds
                                             : &c->result;
-    if (!add_samples(c, into, samples_add, &exchange))
+    if (!add_samples(c, into, &exchange))
         return false;
     if (due)
         check_phase(c, 0);

@@ -57,6 +57,7 @@ typedef struct sample_claim {
     const json_t *answer; /* to a `sample` request … */
     size_t most;          /* … for at most so many samples of each phase … */
     bool fresh;           /* … and one more, the last, on inputs that were new */
+    bool is_probe;        /* that one alone, of the phases in the answer */
     double waited_ns;     /* for how long the worker's threads waited for a core meanwhile */
     double took_ns;       /* from the request to the answer; INFINITY: times need not fit into it */
 } sample_claim_t;

@@ -48,15 +48,19 @@ bool open_request_is_tuned(const json_t *hello, const case_t *spec) {
     return false;
 }
 
-/* Does the worker that gave this answer to hello take this key of open, in every case? */
-static bool open_request_may_have(const json_t *hello, const char *name) {
+static bool has_text(const json_t *list, const char *text) {
     size_t i;
-    json_t *key;
-    json_array_foreach(json_object_get(hello, "open_keys"), i, key) {
-        if (json_is_string(key) && strcmp(json_string_value(key), name) == 0)
+    json_t *item;
+    json_array_foreach(list, i, item) {
+        if (json_is_string(item) && strcmp(json_string_value(item), text) == 0)
             return true;
     }
     return false;
+}
+
+/* Does the worker that gave this answer to hello take this key of open, in every case? */
+static bool open_request_may_have(const json_t *hello, const char *name) {
+    return has_text(json_object_get(hello, "open_keys"), name);
 }
 
 /* Tell a worker on a GPU the program that fills inputs of operators there. */
@@ -149,13 +153,7 @@ static bool retry(contender_t *c, const char *op, const char *reason) {
 }
 
 bool contender_may_ask(const contender_t *c, const char *key) {
-    size_t i;
-    json_t *known;
-    json_array_foreach(json_object_get(c->worker->hello, "request_keys"), i, known) {
-        if (json_is_string(known) && strcmp(json_string_value(known), key) == 0)
-            return true;
-    }
-    return false;
+    return has_text(json_object_get(c->worker->hello, "request_keys"), key);
 }
 
 json_t *contender_request(const contender_t *c, const char *op) {
