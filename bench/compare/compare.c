@@ -274,29 +274,6 @@ static void print_table(const comparison_t *comparison, bool all, FILE *out) {
     fprintf(out, "%s%s\n", comparison->n_cells > 0 ? "\n" : "", plain);
 }
 
-/* Two runs of one build: each cell's difference, and the noise floor from it. */
-static void print_floors(const comparison_t *comparison, const floors_t *floors, FILE *out) {
-    static const char *const HEADINGS[] = {"case",      "phase",  "BASE",
-                                           "CANDIDATE", "change", "noise floor"};
-    table_t table = table_make("llrrrr", HEADINGS);
-    for (size_t i = 0; i < comparison->n_pairs; i++)
-        for (size_t c = 0; c < comparison->pairs[i].n_cells; c++) {
-            const cell_t *cell = &comparison->pairs[i].cells[c];
-            char text[UNITS_TEXT];
-            double floor_frac = floors_of(floors, comparison->pairs[i].id, cell->base->name);
-            table_add(&table, c == 0 ? comparison->pairs[i].id : "");
-            table_add(&table, cell->base->name);
-            table_add(&table, units_time(text, cell->base->summary.median));
-            table_add(&table, units_time(text, cell->candidate->summary.median));
-            table_take(&table, cell_change(&cell->test->gate));
-            table_add(&table, units_percent(text, floor_frac));
-            table_end_row(&table);
-        }
-    if (table_rows(&table) > 0)
-        fputs("\nThe same build on both sides, rounds interleaved:\n\n", out);
-    table_print(&table, "", out);
-}
-
 /* As many cases as fit, and the number left out. NULL if there are none. */
 static char *markdown_table(const comparison_t *comparison, size_t *left_out) {
     char *lines = NULL;
@@ -525,8 +502,6 @@ static status_t write_file(const char *path, print_t print, const comparison_t *
 static status_t learn_floor(const compare_options_t *options, const comparison_t *comparison,
                             error_t *err) {
     floors_t *floors = floors_of_pair(comparison);
-    if (!options->json)
-        print_floors(comparison, floors, options->print);
     status_t status = floors_save(floors, options->candidate, err);
     floors_free(floors);
     return status;
@@ -537,7 +512,7 @@ static status_t report(const compare_options_t *options, const comparison_t *com
     if (options->json)
         print_json(comparison, options->print);
     else
-        print_table(comparison, options->all, options->print);
+        print_table(comparison, options->all || options->learn_floor, options->print);
     if (options->learn_floor)
         TRY(learn_floor(options, comparison, err));
     TRY(write_file(options->markdown, print_markdown, comparison, err));

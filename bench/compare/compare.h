@@ -13,8 +13,9 @@ typedef struct compare_options {
     const char *base, *candidate; /* run folders */
     text_list_t floors; /* more runs of BASE's build, for noise floors; the caller owns the lists */
     bool save_floor;    /* save the floors in BASE/floor.json */
-    bool learn_floor;   /* interleaved runs of one build: print each cell's difference, and save it
-                           as the noise floor in CANDIDATE/floor.json */
+    bool
+        learn_floor; /* interleaved runs of one build: show unchanged cases too, and save each cell's
+                           difference as its noise floor in CANDIDATE/floor.json */
     text_list_t phases; /* instead of the default ones; "all" */
     text_list_t allow;  /* names of what may differ between the runs */
     double threshold_frac;
