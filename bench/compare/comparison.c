@@ -304,12 +304,10 @@ static status_t check_phases(const comparison_t *comparison, const text_list_t *
     AUTO_FREE char *names = text_list_join(phases, ", "), *why = NULL;
     if (comparison->n_pairs > 0)
         why = mem_format(" (%s: %s)", comparison->pairs[0].id, comparison->pairs[0].reason);
-    status_t status =
-        error_set(err, STATUS_INCOMPARABLE,
-                  "%s and %s have nothing to compare%s%s: no case has times in both%s",
-                  comparison->base->folder, comparison->candidate->folder,
-                  phases->n > 0 ? " in " : "", names, why != NULL ? why : "");
-    return status;
+    return error_set(err, STATUS_INCOMPARABLE,
+                     "%s and %s have nothing to compare%s%s: no case has times in both%s",
+                     comparison->base->folder, comparison->candidate->folder,
+                     phases->n > 0 ? " in " : "", names, why != NULL ? why : "");
 }
 
 status_t comparison_make(const record_t *base, const record_t *candidate,

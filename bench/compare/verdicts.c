@@ -306,9 +306,7 @@ status_t floors_save(const floors_t *floors, const char *folder, error_t *err) {
         json_pack("{s:i, s:I, s:O, s:O*}", "schema", FLOOR_SCHEMA, "runs",
                   (json_int_t)floors->n_runs, "floors", floors->cells, "groups", floors->groups);
     AUTO_FREE char *path = fs_join(folder, FLOOR_FILE);
-    status_t status =
-        json_save(json, JSON_INDENT(1) | JSON_REAL_PRECISION(6) | JSON_SORT_KEYS, path, err);
-    return status;
+    return json_save(json, JSON_INDENT(1) | JSON_REAL_PRECISION(6) | JSON_SORT_KEYS, path, err);
 }
 
 /* ==== likely causes =========================================================================== */

@@ -64,9 +64,7 @@ static char *quoted(const json_t *json) {
     while (kept < length && kept > 0 &&
            (text[kept] & 0xC0) == 0x80) /* not inside a UTF-8 character */
         kept--;
-    char *copy =
-        mem_format("%.*s%s", (int)kept, text != NULL ? text : "", kept < length ? "…" : "");
-    return copy;
+    return mem_format("%.*s%s", (int)kept, text != NULL ? text : "", kept < length ? "…" : "");
 }
 
 static char *quoted_text(const char *text) {

@@ -111,20 +111,18 @@ static void note_reader(made_inputs_t *made, uint64_t refill, made_reader_t *rea
 /* ---- making ------------------------------------------------------------------------------------ */
 
 static status_t ask(made_inputs_t *made, uint64_t refill, const char *folder, error_t *err) {
-    json_t *described, *answer;
+    json_t *described;
+    json_auto_t *answer = NULL;
     TRY(worker_link_start(made->worker, made->timeout_s, err));
     TRY(described_request(described_find(made->spec.workload), &made->spec, &described, err));
     json_t *request = json_pack("{s:s, s:o, s:I, s:I, s:o, s:s}", "op", "inputs", "case",
                                 case_to_json(&made->spec), "seed", (json_int_t)made->seed, "refill",
                                 (json_int_t)refill, "operator", described, "path", folder);
     TRY(worker_link_ask(made->worker, request, made->timeout_s, &answer, err));
-    status_t status = STATUS_OK;
-    if (!worker_answer_is_ok(answer)) {
-        AUTO_FREE char *failure = worker_failure(made->worker, answer);
-        status = error_set(err, STATUS_FAILED, "%s", failure);
-    }
-    json_decref(answer);
-    return status;
+    if (worker_answer_is_ok(answer))
+        return STATUS_OK;
+    AUTO_FREE char *failure = worker_failure(made->worker, answer);
+    return error_set(err, STATUS_FAILED, "%s", failure);
 }
 
 /* Not while anything is timed: all cores may draw the first inputs. */
@@ -173,19 +171,17 @@ static status_t make_one(made_inputs_t *made, size_t i, uint64_t refill, const c
     const bool is_made = fill_is_made(kind);
     if (refill != 0 && (kind == FILL_CONSTANT || kind == FILL_DATA))
         return STATUS_OK;
-    char *path = fs_join(folder, made->shapes[i].name);
-    status_t status = STATUS_OK;
+    AUTO_FREE char *path = fs_join(folder, made->shapes[i].name);
     if (is_made && *is_asked) {
         /* The oracle has written it with the one before. */
     } else if (!is_whole(made, i, refill, path)) {
         fs_remove_tree(path, NULL);
         *is_asked |= is_made;
-        status = is_made ? ask(made, refill, folder, err) : draw(made, i, refill, path, err);
+        TRY(is_made ? ask(made, refill, folder, err) : draw(made, i, refill, path, err));
     }
-    if (status == STATUS_OK && refill == 0)
+    if (refill == 0)
         made->stamps[i] = stamp_of(path);
-    free(path);
-    return status;
+    return STATUS_OK;
 }
 
 static status_t make(made_inputs_t *made, made_part_t part, uint64_t refill, const char *folder,
@@ -222,8 +218,7 @@ void made_inputs_drop(const made_inputs_t *made, uint64_t refill, const made_rea
 
 static status_t copy_file(const char *from, const char *to, const char *name, error_t *err) {
     AUTO_FREE char *source = fs_join(from, name), *path = fs_join(to, name);
-    const status_t status = fs_exists(path) ? STATUS_OK : fs_copy_new(source, path, err);
-    return status;
+    return fs_exists(path) ? STATUS_OK : fs_copy_new(source, path, err);
 }
 
 /* Those that are not there yet. */
@@ -239,21 +234,16 @@ static status_t copy_files(const char *from, const char *to, error_t *err) {
 /* Those that the reader has no more go. */
 static status_t hand_over(const char *from, uint64_t refill, const made_reader_t *reader,
                           error_t *err) {
-    char *to = mem_format("%s/%" PRIu64, reader->copy, refill);
-    text_list_t seeds = {0};
-    status_t status = fs_list(reader->copy, "", &seeds, err);
+    AUTO_FREE char *to = mem_format("%s/%" PRIu64, reader->copy, refill);
+    AUTO(text_list_free) text_list_t seeds = {0};
+    TRY(fs_list(reader->copy, "", &seeds, err));
     for (size_t i = 0; i < seeds.n; i++) {
         const uint64_t seed = strtoull(seeds.items[i], NULL, 10);
-        char *old = fs_join(reader->copy, seeds.items[i]);
+        AUTO_FREE char *old = fs_join(reader->copy, seeds.items[i]);
         if (seed != 0 && seed != refill && seed != reader->refills[0] && seed != reader->refills[1])
             fs_remove_tree(old, NULL);
-        free(old);
     }
-    if (status == STATUS_OK)
-        status = copy_files(from, to, err);
-    text_list_free(&seeds);
-    free(to);
-    return status;
+    return copy_files(from, to, err);
 }
 
 status_t made_inputs_have(made_inputs_t *made, made_part_t part, uint64_t refill,
@@ -261,13 +251,10 @@ status_t made_inputs_have(made_inputs_t *made, made_part_t part, uint64_t refill
     if (made->folder == NULL || !made_inputs_exist(made->spec.workload, part))
         return STATUS_OK;
     const bool is_walled = worker != made->worker && worker->folder != NULL;
-    char *folder = folder_of(made, refill);
+    AUTO_FREE char *folder = folder_of(made, refill);
     note_reader(made, refill, reader);
-    status_t status = make(made, part, refill, folder, err);
-    if (status == STATUS_OK && is_walled && reader->copy == NULL)
-        status = fs_temporary_folder_in(worker->folder, &reader->copy, err);
-    if (status == STATUS_OK && is_walled)
-        status = hand_over(folder, refill, reader, err);
-    free(folder);
-    return status;
+    TRY(make(made, part, refill, folder, err));
+    if (is_walled && reader->copy == NULL)
+        TRY(fs_temporary_folder_in(worker->folder, &reader->copy, err));
+    return is_walled ? hand_over(folder, refill, reader, err) : STATUS_OK;
 }

@@ -139,9 +139,8 @@ static char *missing_text(const reference_t *reference, const char *folder) {
         text_list_add(&names, "…");
     AUTO_FREE char *found = text_list_join(&names, ", "),
                    *expected = text_list_join(&reference->names, ", ");
-    char *text =
-        mem_format("the worker wrote %s, expected %s", files.n > 0 ? found : "nothing", expected);
-    return text;
+    return mem_format("the worker wrote %s, expected %s", files.n > 0 ? found : "nothing",
+                      expected);
 }
 
 /* "element 5: 0, expected 2.5"; with rows and columns "element 5 (row 2, column 1): …". */

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "io/folders.h"
 #include "io/fs.h"
+#include "io/json.h"
 #include "results/digest.h"
 
 #include <jansson.h>
@@ -22,22 +23,13 @@ static char *path_of(const char *root, const record_t *run) {
                             : top != NULL && text_starts(path, top) && path[length] == '/'
                                 ? mem_text(path + length + 1)
                                 : mem_text(path);
-    char *safe = text_utf8(shown);
-    return safe;
+    return text_utf8(shown);
 }
 
 /* NULL: none that can be read. */
 static json_t *mark_of(const char *folder) {
-    error_t none = ERROR_INIT;
-    char *path = fs_join(folder, MARK), *text;
-    size_t size;
-    json_t *mark = NULL;
-    if (fs_exists(path) && fs_read(path, &text, &size, &none) == STATUS_OK) {
-        mark = json_loadb(text, size, 0, NULL);
-        free(text);
-    }
-    free(path);
-    return mark;
+    AUTO_FREE char *path = fs_join(folder, MARK);
+    return json_load_file(path, 0, NULL);
 }
 
 static bool says(const json_t *mark, const char *key, const char *value) {
@@ -46,53 +38,42 @@ static bool says(const json_t *mark, const char *key, const char *value) {
 }
 
 bool charts_are_signed(const char *folder) {
-    json_t *mark = mark_of(folder);
-    json_decref(mark);
+    json_auto_t *mark = mark_of(folder);
     return mark != NULL;
 }
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
 static char *usual_folder(const char *root, const char *out, const record_t *run) {
-    char *project = folders_project(root),
-         *plots = out != NULL ? mem_text(out) : mem_format("%s/plots", project),
-         *name = fs_file_name(run->name), *folder = fs_join(plots, name);
-    free(project);
-    free(plots);
-    free(name);
-    return folder;
+    AUTO_FREE char *project = folders_project(root), *name = fs_file_name(run->name);
+    return out != NULL ? fs_join(out, name) : mem_format("%s/plots/%s", project, name);
 }
 
 /* A copy of a run has the same charts. */
 static bool is_of_another(const char *folder, const char *path, const record_t *run) {
     json_auto_t *mark = mark_of(folder);
-    const bool another =
-        mark != NULL && !says(mark, RUN, path) && !says(mark, LINES, run->lines_digest);
-    return another;
+    return mark != NULL && !says(mark, RUN, path) && !says(mark, LINES, run->lines_digest);
 }
 
 char *charts_folder(const char *root, const char *out, const record_t *run) {
-    char *usual = usual_folder(root, out, run), *path = path_of(root, run), digits[HASH_TEXT];
+    AUTO_FREE char *path = path_of(root, run);
+    char *usual = usual_folder(root, out, run), digits[HASH_TEXT];
     hash_t *hash = hash_new();
     hash_add_text(hash, path);
     hash_finish(hash, digits);
     char *own = mem_format("%s_%.8s", usual, digits);
     /* Once there, it stays the run's, whatever becomes of the other. */
     const bool has_own = fs_exists(own) || is_of_another(usual, path, run);
-    free(path);
     free(has_own ? usual : own);
     return has_own ? own : usual;
 }
 
 char *charts_other_run(const char *root, const record_t *run) {
-    char *usual = usual_folder(root, NULL, run), *path = path_of(root, run), *other = NULL;
-    if (is_of_another(usual, path, run)) {
-        json_auto_t *mark = mark_of(usual);
-        other = mem_text(json_string_value(json_object_get(mark, RUN)));
-    }
-    free(usual);
-    free(path);
-    return other;
+    AUTO_FREE char *usual = usual_folder(root, NULL, run), *path = path_of(root, run);
+    if (!is_of_another(usual, path, run))
+        return NULL;
+    json_auto_t *mark = mark_of(usual);
+    return mem_text(json_string_value(json_object_get(mark, RUN)));
 }
 
 /* ---- the charts ------------------------------------------------------------------------------ */
@@ -112,23 +93,17 @@ static status_t remove_charts(const char *folder, error_t *err) {
 }
 
 status_t charts_sign(const char *root, const char *folder, const record_t *run, error_t *err) {
-    json_t *mark = mark_of(folder);
-    const bool older = mark != NULL && !says(mark, LINES, run->lines_digest);
-    json_decref(mark);
-    if (older)
+    json_auto_t *mark = mark_of(folder);
+    if (mark != NULL && !says(mark, LINES, run->lines_digest))
         TRY(remove_charts(folder, err));
     AUTO_FREE char *run_path = path_of(root, run), *path = fs_join(folder, MARK);
-    mark = json_pack("{s:s, s:s}", RUN, run_path, LINES, run->lines_digest);
-    AUTO_FREE char *text = json_dumps(mark, JSON_INDENT(2)), *line = mem_format("%s\n", text);
-    status_t status = fs_write_atomic(path, line, strlen(line), err);
-    json_decref(mark);
-    return status;
+    return json_save(json_pack("{s:s, s:s}", RUN, run_path, LINES, run->lines_digest),
+                     JSON_INDENT(2), path, err);
 }
 
 bool charts_have(const char *folder, const record_t *run, const char *file) {
     if (record_seal(run) != SEAL_NONE)
         return record_has_chart(run, folder, file);
     json_auto_t *mark = mark_of(folder);
-    const bool own = mark == NULL || says(mark, LINES, run->lines_digest);
-    return own;
+    return mark == NULL || says(mark, LINES, run->lines_digest);
 }

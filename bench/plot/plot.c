@@ -215,15 +215,12 @@ static status_t finish(const chart_set_t *set, const workload_t *workload, const
 
 static status_t unknown_phase(const record_t *run, const case_result_t *result, const char *phase,
                               error_t *err) {
-    const char **names = mem_zeroed(result->n_phases + 1, sizeof *names);
+    AUTO_FREE const char **names = mem_zeroed(result->n_phases + 1, sizeof *names);
     for (size_t p = 0; p < result->n_phases; p++)
         names[p] = result->phases[p].name;
     const vocabulary_t known = {"phase", "", names, result->n_phases};
-    char *complaint = vocabulary_complaint(&known, phase);
-    error_set(err, STATUS_USAGE, "%s: case %s: %s", run->name, result->spec.id, complaint);
-    free(complaint);
-    free(names);
-    return STATUS_USAGE;
+    AUTO_FREE char *complaint = vocabulary_complaint(&known, phase);
+    return error_set(err, STATUS_USAGE, "%s: case %s: %s", run->name, result->spec.id, complaint);
 }
 
 /* Are --case and --phase of the run? To be asked before anything in a folder changes. */
@@ -233,9 +230,8 @@ static status_t check_case(const plot_options_t *options, const record_t *run, e
     const case_result_t *result = record_find(run, options->case_id);
     if (result == NULL) {
         AUTO_FREE char *hint = record_hint(run, options->case_id);
-        error_set(err, STATUS_USAGE, "%s: no case has the id %s%s", run->name, options->case_id,
-                  hint);
-        return STATUS_USAGE;
+        return error_set(err, STATUS_USAGE, "%s: no case has the id %s%s", run->name,
+                         options->case_id, hint);
     }
     return options->phase == NULL || result_phase(result, options->phase) != NULL
                ? STATUS_OK
@@ -286,8 +282,7 @@ static status_t draw_settings(const chart_set_t *set, const workload_section_t *
                               const struct chart_entry *entry, const char *shown, error_t *err) {
     const workload_t *workload = section->workload;
     arena_t *texts = &set->plotter->texts;
-    text_list_t settings = {0};
-    status_t status = STATUS_OK;
+    AUTO(text_list_free) text_list_t settings = {0};
     for (size_t i = 0; i < section->n; i++)
         if (*section->settings[i] != '\0' && strcmp(section->settings[i], shown) != 0)
             text_list_add_new(&settings, section->settings[i]);
@@ -295,19 +290,16 @@ static status_t draw_settings(const chart_set_t *set, const workload_section_t *
         text_list_add_format(&set->plotter->charts->skipped,
                              "%s%s: of %zu further precisions and shapes %d are drawn", set->prefix,
                              file_name(set, workload, entry->name), settings.n, MOST_SETTINGS);
-    for (size_t i = 0; i < settings.n && i < MOST_SETTINGS && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < settings.n && i < MOST_SETTINGS; i++) {
         chart_t chart = {0};
         size_t used;
-        char *why = build_chart(section, entry, settings.items[i], &used, &chart);
+        AUTO_FREE char *why = build_chart(section, entry, settings.items[i], &used, &chart);
         const char *name = arena_format(texts, "%s_%s", entry->name, settings.items[i]);
         if (why == NULL)
-            status = finish(set, workload, name, NULL, &chart, err);
-        else
-            chart_free(&chart);
-        free(why);
+            TRY(finish(set, workload, name, NULL, &chart, err));
+        chart_free(&chart);
     }
-    text_list_free(&settings);
-    return status;
+    return STATUS_OK;
 }
 
 /* Those of engines and settings that are not in this run. */
@@ -315,14 +307,12 @@ static status_t remove_older_of(const chart_set_t *set, const workload_section_t
                                 const char *kind, error_t *err) {
     const char *start =
         file_name(set, section->workload, arena_format(&set->plotter->texts, "%s_", kind));
-    text_list_t files = {0};
-    status_t status = fs_list(set->folder, ".dat", &files, err); /* no chart is without its table */
-    for (size_t i = 0; i < files.n && status == STATUS_OK; i++)
+    AUTO(text_list_free) text_list_t files = {0};
+    TRY(fs_list(set->folder, ".dat", &files, err)); /* no chart is without its table */
+    for (size_t i = 0; i < files.n; i++)
         if (text_starts(files.items[i], start))
-            status =
-                remove_older(set, arena_keep(&set->plotter->texts, fs_stem(files.items[i])), err);
-    text_list_free(&files);
-    return status;
+            TRY(remove_older(set, arena_keep(&set->plotter->texts, fs_stem(files.items[i])), err));
+    return STATUS_OK;
 }
 
 static status_t draw_chart(const chart_set_t *set, const workload_section_t *section,
@@ -345,12 +335,12 @@ static status_t draw_chart(const chart_set_t *set, const workload_section_t *sec
 /* One chart per engine, in the order of the series. */
 static status_t draw_phases(const chart_set_t *set, const workload_section_t *section,
                             error_t *err) {
-    text_list_t engines = {0};
+    AUTO(text_list_free) text_list_t engines = {0};
     for (size_t i = 0; i < section->n; i++)
         for (size_t s = 0; s < section->shapes[i].n_series; s++)
             text_list_add_new(&engines, section->shapes[i].series[s].engine);
-    status_t status = remove_older_of(set, section, "phases", err);
-    for (size_t i = 0; i < engines.n && status == STATUS_OK; i++) {
+    TRY(remove_older_of(set, section, "phases", err));
+    for (size_t i = 0; i < engines.n; i++) {
         const char *engine = engines.items[i];
         if (!text_is_name(engine)) /* no name for a file */
             continue;
@@ -358,10 +348,9 @@ static status_t draw_phases(const chart_set_t *set, const workload_section_t *se
             .name = arena_format(&set->plotter->texts, "phases_%s", engine),
             .applies = strcmp(engine, "cpu") == 0 ? TO_RUNS_WITHOUT_CUDA : ALWAYS,
             .engine = engine};
-        status = draw_chart(set, section, &entry, err);
+        TRY(draw_chart(set, section, &entry, err));
     }
-    text_list_free(&engines);
-    return status;
+    return STATUS_OK;
 }
 
 /* The folder is there. Visits every workload, so that older charts of workloads outside this run are removed. */
@@ -371,25 +360,23 @@ static status_t draw_all(const chart_set_t *set, error_t *err) {
     if (set->source->n_shapes == 0)
         text_list_add_format(&set->plotter->charts->skipped, "%s: no case to show in a chart",
                              set->source->run.name);
-    status_t status = STATUS_OK;
     const workload_t *workload;
-    for (size_t w = 0; (workload = workload_at(w)) != NULL && status == STATUS_OK; w++) {
+    for (size_t w = 0; (workload = workload_at(w)) != NULL; w++) {
         if (workload->size_param == NULL)
             continue;
         AUTO(section_free) workload_section_t section = section_of(set->source, workload);
-        status = draw_phases(set, &section, err);
-        for (size_t i = 0; i < N_CHARTS && status == STATUS_OK; i++)
-            status = draw_chart(set, &section, &CHARTS[i], err);
+        TRY(draw_phases(set, &section, err));
+        for (size_t i = 0; i < N_CHARTS; i++)
+            TRY(draw_chart(set, &section, &CHARTS[i], err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* Where a report of the run looks for its charts: there they are what run.json has digests of. */
 static bool is_of_reports(const chart_set_t *set) {
     AUTO_FREE char *folder = charts_folder(set->plotter->options->root, NULL, &set->source->run),
                    *there = realpath(folder, NULL), *here = realpath(set->folder, NULL);
-    const bool same = there != NULL && here != NULL && strcmp(there, here) == 0;
-    return same;
+    return there != NULL && here != NULL && strcmp(there, here) == 0;
 }
 
 /* Of those from number `first` on. They are drawn, whether or not the run's folder may be written. */
@@ -406,8 +393,9 @@ static void note_digests(const chart_set_t *set, size_t first) {
 }
 
 /* Draw one set of charts into the requested folder, into a subfolder of it if there are several
- * sets, else into plots/<name> of the project. Frees `source`. */
-static status_t draw_set(plotter_t *plotter, plot_source_t *source, bool several, error_t *err) {
+ * sets, else into plots/<name> of the project. */
+static status_t draw_set(plotter_t *plotter, const plot_source_t *source, bool several,
+                         error_t *err) {
     const char *out = plotter->options->out, *root = plotter->options->root;
     const bool chosen = out == NULL || several;
     chart_set_t set = {.plotter = plotter, .source = source, .folder = out, .prefix = ""};
@@ -419,54 +407,43 @@ static status_t draw_set(plotter_t *plotter, plot_source_t *source, bool several
             set.prefix = arena_format(&plotter->texts, "%s/", last);
     }
     const size_t first = plotter->charts->n;
-    status_t status = check_case(plotter->options, &source->run, err);
-    if (status == STATUS_OK)
-        status = fs_make_folders(set.folder, err);
-    if (status == STATUS_OK && (chosen || is_of_reports(&set) || charts_are_signed(set.folder)))
-        status = charts_sign(root, set.folder, &source->run, err);
-    if (status == STATUS_OK)
-        status = draw_all(&set, err);
-    if (status == STATUS_OK)
-        note_digests(&set, first);
-    plot_source_free(source);
-    return status;
+    TRY(check_case(plotter->options, &source->run, err));
+    TRY(fs_make_folders(set.folder, err));
+    if (chosen || is_of_reports(&set) || charts_are_signed(set.folder))
+        TRY(charts_sign(root, set.folder, &source->run, err));
+    TRY(draw_all(&set, err));
+    note_digests(&set, first);
+    return STATUS_OK;
 }
 
 static status_t load_run(const plot_options_t *options, const char *folder, plot_source_t *source,
                          error_t *err) {
     TRY(plot_source_from_run(folder, source, err));
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < options->boots.n && status == STATUS_OK; i++)
-        status = plot_source_add_boot(source, options->boots.items[i], err);
-    if (status != STATUS_OK)
-        plot_source_free(source);
-    return status;
+    for (size_t i = 0; i < options->boots.n; i++)
+        TRY(plot_source_add_boot(source, options->boots.items[i], err));
+    return STATUS_OK;
 }
 
 static status_t draw_inputs(plotter_t *plotter, error_t *err) {
     const plot_options_t *options = plotter->options;
-    const char **csvs = mem_zeroed(options->n_inputs, sizeof *csvs);
+    AUTO_FREE const char **csvs = mem_zeroed(options->n_inputs, sizeof *csvs);
     size_t n_csvs = 0;
     for (size_t i = 0; i < options->n_inputs; i++)
         if (!fs_is_folder(options->inputs[i]))
             csvs[n_csvs++] = options->inputs[i];
     bool several = options->n_inputs - n_csvs + (n_csvs > 0) > 1;
-    status_t status = STATUS_OK;
-    plot_source_t source;
-    for (size_t i = 0; i < options->n_inputs && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < options->n_inputs; i++) {
+        AUTO(plot_source_free) plot_source_t source = {0};
         if (!fs_is_folder(options->inputs[i]))
             continue;
-        status = load_run(options, options->inputs[i], &source, err);
-        if (status == STATUS_OK)
-            status = draw_set(plotter, &source, several, err);
+        TRY(load_run(options, options->inputs[i], &source, err));
+        TRY(draw_set(plotter, &source, several, err));
     }
-    if (n_csvs > 0 && status == STATUS_OK) {
-        status = plot_source_from_csvs(csvs, n_csvs, &source, err);
-        if (status == STATUS_OK)
-            status = draw_set(plotter, &source, several, err);
-    }
-    free(csvs);
-    return status;
+    if (n_csvs == 0)
+        return STATUS_OK;
+    AUTO(plot_source_free) plot_source_t source = {0};
+    TRY(plot_source_from_csvs(csvs, n_csvs, &source, err));
+    return draw_set(plotter, &source, several, err);
 }
 
 status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_t *err) {

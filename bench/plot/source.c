@@ -22,8 +22,7 @@ static char *shape_of(const case_t *spec, const workload_t *workload) {
         text_list_add_format(&parts, "%s %s", name, value);
     }
     text_list_add(&parts, spec->dtype);
-    char *shape = text_list_join(&parts, ", ");
-    return shape;
+    return text_list_join(&parts, ", ");
 }
 
 /* The null engine has no times worth a chart. */
@@ -186,8 +185,7 @@ static char *footer_of(const record_t *run) {
     if (run->started != NULL)
         text_list_add_format(&parts, "%.10s", run->started);
     text_list_add_format(&parts, "run %s", run->name);
-    char *footer = text_list_join(&parts, "  ·  ");
-    return footer;
+    return text_list_join(&parts, "  ·  ");
 }
 
 status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t *err) {
@@ -203,20 +201,17 @@ status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t
 status_t plot_source_add_boot(plot_source_t *source, const char *folder, error_t *err) {
     record_t *boot = mem_alloc(sizeof *boot);
     status_t status = record_load(folder, boot, err);
-    if (status != STATUS_OK) {
-        free(boot);
-        return status;
-    }
-    const bool shares = boots_shared_cases(&source->run, boot, NULL) > 0;
-    status = boots_add(&source->boots, &source->run, boot, err);
+    const bool shares = status == STATUS_OK && boots_shared_cases(&source->run, boot, NULL) > 0;
+    if (status == STATUS_OK)
+        status = boots_add(&source->boots, &source->run, boot, err);
     if (status != STATUS_OK) {
         record_free(boot);
         free(boot);
-    } else if (!shares) {
-        status = error_set(err, STATUS_USAGE, "%s: has no case of %s, on the same device", folder,
-                           source->run.folder);
+        return status;
     }
-    return status;
+    return shares ? STATUS_OK
+                  : error_set(err, STATUS_USAGE, "%s: has no case of %s, on the same device",
+                              folder, source->run.folder);
 }
 
 /* As which their charts are known: by the files' names, places and contents. A file that cannot be read is refused
@@ -225,17 +220,13 @@ static void note_files(record_t *run, const char *const *paths, size_t n) {
     AUTO(text_list_free) text_list_t stems = {0}, places = {0};
     hash_t *contents = hash_new();
     for (size_t i = 0; i < n; i++) {
-        char *data, *stem = fs_stem(paths[i]), *place = realpath(paths[i], NULL);
+        AUTO_FREE char *data = NULL, *place = realpath(paths[i], NULL);
         size_t size;
         error_t none = ERROR_INIT;
-        text_list_add(&stems, stem);
+        text_list_take(&stems, fs_stem(paths[i]));
         text_list_add(&places, place != NULL ? place : paths[i]);
-        if (fs_read(paths[i], &data, &size, &none) == STATUS_OK) {
+        if (fs_read(paths[i], &data, &size, &none) == STATUS_OK)
             hash_add(contents, data, size);
-            free(data);
-        }
-        free(stem);
-        free(place);
     }
     run->name = text_list_join(&stems, "+");
     run->folder = text_list_join(&places, ", ");
@@ -248,37 +239,28 @@ status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_so
     record_t *run = &source->run;
     const char *seen[STUDY_SIDES] = {NULL};
     const study_t *study = workload_study(NULL);
-    text_list_t names = {0};
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < n_paths && status == STATUS_OK; i++) {
-        study_log_t log;
-        status = study_csv_load(study, paths[i], &log, err);
-        if (status != STATUS_OK)
-            break;
+    AUTO(text_list_free) text_list_t names = {0};
+    for (size_t i = 0; i < n_paths; i++) {
+        AUTO(study_log_free) study_log_t log = {0};
+        TRY(study_csv_load(study, paths[i], &log, err));
         if (seen[log.side] != NULL)
-            status = error_set(
-                err, STATUS_USAGE, "%s: has the same columns as %s; one chart takes one %s log",
-                paths[i], seen[log.side], engine_name(study->sides[log.side].engine));
+            return error_set(err, STATUS_USAGE,
+                             "%s: has the same columns as %s; one chart takes one %s log", paths[i],
+                             seen[log.side], engine_name(study->sides[log.side].engine));
         seen[log.side] = paths[i];
         for (size_t c = 0; c < log.n_cases; c++) {
             mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
             run->cases[run->n_cases++] = log.cases[c];
         }
         log.n_cases = 0; /* moved to the run */
-        study_log_free(&log);
         const char *slash = strrchr(paths[i], '/');
         text_list_add(&names, slash != NULL ? slash + 1 : paths[i]);
     }
     note_files(run, paths, n_paths);
-    char *list = text_list_join(&names, ", ");
+    AUTO_FREE char *list = text_list_join(&names, ", ");
     source->footer = mem_format("GPU and date are not recorded in the file  ·  %s", list);
-    free(list);
-    text_list_free(&names);
-    if (status == STATUS_OK)
-        group_by_shape(source);
-    else
-        plot_source_free(source);
-    return status;
+    group_by_shape(source);
+    return STATUS_OK;
 }
 
 void plot_source_free(plot_source_t *source) {

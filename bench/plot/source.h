@@ -64,7 +64,7 @@ typedef struct plot_source {
     size_t n_shapes;
 } plot_source_t;
 
-/* On failure there is nothing to free. */
+/* The caller frees the source, also on failure. */
 status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t *err);
 /* Another boot of a source from a run. STATUS_USAGE if it shares no case with the run; what boots_add()
  * refuses is refused. */

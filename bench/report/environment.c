@@ -345,8 +345,7 @@ char *command_of_case(const char *program, const record_t *run, const case_t *sp
         add_word(&words, mem_format("--set=device=%s", spec->device));
     for (size_t i = 3; i < parts.n; i++)
         add_word(&words, mem_format("--set=%s", parts.items[i]));
-    char *command = text_list_join(&words, " ");
-    return command;
+    return text_list_join(&words, " ");
 }
 
 /* ---- the section ----------------------------------------------------------------------------- */

@@ -46,8 +46,7 @@ char *top_picture(const report_t *report, const top_t *top, const char *const *a
     const char **hrefs = report_array(report, leads.n, sizeof *hrefs);
     for (size_t i = 0; i < leads.n && anchors != NULL; i++)
         hrefs[i] = anchors[part_of(top, leads.rows[i].part) - top->parts];
-    char *svg = picture_svg(report, &leads, anchors != NULL ? hrefs : NULL);
-    return svg;
+    return picture_svg(report, &leads, anchors != NULL ? hrefs : NULL);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -330,8 +330,7 @@ static const char *dataset_or(const char *reported, const char *other) {
 
 static char *other_dataset(const asked_t *asked) {
     AUTO_FREE char *a = result_string(asked->a, "dataset"), *b = result_string(asked->b, "dataset");
-    char *differs = not_the_same(asked, "data set", dataset_or(a, b), dataset_or(b, a));
-    return differs;
+    return not_the_same(asked, "data set", dataset_or(a, b), dataset_or(b, a));
 }
 
 static char *other_clock(const asked_t *asked) {

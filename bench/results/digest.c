@@ -26,9 +26,8 @@ static bool is_own_file(const char *path) {
 }
 
 status_t record_refuse_own_file(const char *path, error_t *err) {
-    char *target = realpath(path, NULL); /* a link is followed when it is written */
+    AUTO_FREE char *target = realpath(path, NULL); /* a link is followed when it is written */
     const bool is_own = is_own_file(path) || (target != NULL && is_own_file(target));
-    free(target);
     return is_own ? error_set(err, STATUS_USAGE,
                               "%s: would overwrite a file of the run itself: choose another name",
                               path)
@@ -83,16 +82,13 @@ seal_t record_seal(const record_t *run) {
 /* False if there is no such file, or it cannot be read. */
 static bool digest_file(const char *folder, const char *name, char digest[HASH_TEXT]) {
     error_t none = ERROR_INIT;
-    char *path = fs_join(folder, name), *data;
+    AUTO_FREE char *path = fs_join(folder, name), *data = NULL;
     size_t size;
-    const bool there = fs_exists(path) && fs_read(path, &data, &size, &none) == STATUS_OK;
-    free(path);
-    if (!there)
+    if (!fs_exists(path) || fs_read(path, &data, &size, &none) != STATUS_OK)
         return false;
     hash_t *hash = hash_new();
     hash_add(hash, data, size);
     hash_finish(hash, digest);
-    free(data);
     return true;
 }
 
@@ -150,22 +146,19 @@ static text_list_t charts_in(const char *charts) {
 
 status_t record_note_charts(const char *folder, const char *charts, const text_list_t *names,
                             error_t *err) {
-    record_t run = {0};
-    status_t status = record_read_header(folder, &run, err);
-    if (status == STATUS_OK && run.digest != NULL) {
-        json_t *known = json_object_get(run.digest, CHARTS);
-        if (!json_is_object(known))
-            json_object_set_new(run.digest, CHARTS, known = json_object());
-        for (size_t i = 0; i < names->n; i++)
-            for (size_t k = 0; k < N_ENDS; k++) {
-                char *file = mem_format("%s%s", names->items[i], CHART_ENDS[k]);
-                add_digest(known, charts, file);
-                free(file);
-            }
-        status = record_write_header(&run, err);
-    }
-    record_free(&run);
-    return status;
+    AUTO(record_free) record_t run = {0};
+    TRY(record_read_header(folder, &run, err));
+    if (run.digest == NULL)
+        return STATUS_OK;
+    json_t *known = json_object_get(run.digest, CHARTS);
+    if (!json_is_object(known))
+        json_object_set_new(run.digest, CHARTS, known = json_object());
+    for (size_t i = 0; i < names->n; i++)
+        for (size_t k = 0; k < N_ENDS; k++) {
+            AUTO_FREE char *file = mem_format("%s%s", names->items[i], CHART_ENDS[k]);
+            add_digest(known, charts, file);
+        }
+    return record_write_header(&run, err);
 }
 
 bool record_has_chart(const record_t *run, const char *charts, const char *file) {

@@ -33,8 +33,7 @@ static char *header_of(const study_side_t *side) {
     AUTO(text_list_free) text_list_t columns = {0};
     for (size_t i = 0; i < side->n; i++)
         text_list_add(&columns, side->columns[i]);
-    char *header = text_list_join(&columns, ",");
-    return header;
+    return text_list_join(&columns, ",");
 }
 
 static status_t recognise(const study_t *study, const char *line, log_rows_t *rows, error_t *err) {
@@ -300,8 +299,7 @@ status_t results_write_timings_csv(const record_t *run, const char *path, error_
 /* An id shows the differences from the defaults: workload, engine, variant, size. */
 bool study_is_setup(const case_t *spec) {
     AUTO(text_list_free) text_list_t parts = text_split(spec->id, '/');
-    const bool is = parts.n == 4;
-    return is;
+    return parts.n == 4;
 }
 
 typedef struct row {

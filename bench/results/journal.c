@@ -127,22 +127,9 @@ static alone_t lock_folder(int folder) {
     return errno == EWOULDBLOCK ? NOT_ALONE : UNKNOWN; /* else the file system has no locks */
 }
 
-/* NULL: there is none, or it cannot be read. */
-static json_t *read_owner(const char *path) {
-    char *text = NULL;
-    size_t size;
-    if (!fs_exists(path) || fs_read(path, &text, &size, NULL) != STATUS_OK)
-        return NULL;
-    json_t *owner = json_loadb(text, size, 0, NULL);
-    free(text);
-    return owner;
-}
-
 static bool owner_has_died(const char *path, const json_t *us) {
-    json_auto_t *owner = read_owner(path);
-    const bool died =
-        owner != NULL && agree(owner, us, "boot") && !is_running(number_of(owner, "process"));
-    return died;
+    json_auto_t *owner = json_load_file(path, 0, NULL);
+    return owner != NULL && agree(owner, us, "boot") && !is_running(number_of(owner, "process"));
 }
 
 /* A killed owner's last child has the lock, too, until it executes its program. */
@@ -157,11 +144,11 @@ static alone_t lock_after_children(int folder, const char *path, const json_t *u
 
 static status_t take(const char *folder, run_lock_t *lock, const json_t *us, alone_t alone,
                      error_t *err) {
-    json_t *owner = read_owner(lock->path);
+    json_t *owner = json_load_file(lock->path, 0, NULL);
     /* It is about to write the file. */
     for (int i = 0; owner == NULL && alone == NOT_ALONE && i < MOST_WAITS; i++) {
         clock_sleep_ns(WAIT_NS);
-        owner = read_owner(lock->path);
+        owner = json_load_file(lock->path, 0, NULL);
     }
     bool exists = alone == NOT_ALONE || fs_exists(lock->path);
     if (owner != NULL && has_ended(owner, us, alone)) {
@@ -173,7 +160,7 @@ static status_t take(const char *folder, run_lock_t *lock, const json_t *us, alo
         status = fs_write_new(lock->path, lock->text, strlen(lock->text), &exists, err);
     if (status == STATUS_OK && exists) {
         json_decref(owner);
-        owner = read_owner(lock->path);
+        owner = json_load_file(lock->path, 0, NULL);
         status = refuse(folder, lock->path, owner, us, err);
     }
     json_decref(owner);
@@ -197,13 +184,10 @@ status_t run_lock(const char *folder, run_lock_t *lock, error_t *err) {
 
 /* Whoever took the folder over keeps it. */
 static bool is_ours(const run_lock_t *lock) {
-    char *text = NULL;
+    AUTO_FREE char *text = NULL;
     size_t size;
-    if (lock->text == NULL || fs_read(lock->path, &text, &size, NULL) != STATUS_OK)
-        return false;
-    const bool same = strcmp(text, lock->text) == 0;
-    free(text);
-    return same;
+    return lock->text != NULL && fs_read(lock->path, &text, &size, NULL) == STATUS_OK &&
+           strcmp(text, lock->text) == 0;
 }
 
 void run_unlock(run_lock_t *lock) {
@@ -219,12 +203,13 @@ void run_unlock(run_lock_t *lock) {
 
 /* ==== the journal ============================================================================= */
 
-/* Would record_load() keep this last line? */
-static bool is_result(const char *line, size_t length) {
+/* Would record_load() keep this line? */
+static bool is_result(const char *line, size_t length, unsigned *pass) {
     case_result_t result;
     error_t ignored = ERROR_INIT;
     if (result_from_text(line, length, &result, &ignored) != STATUS_OK)
         return false;
+    *pass = result.pass;
     result_free(&result);
     return true;
 }
@@ -269,8 +254,9 @@ static status_t repair_line(const char *path, int fd, const char *line, size_t l
                          "%s: its last line has no end and is not the beginning of a case: not cut "
                          "off; remove it yourself if it is not needed",
                          path);
+    unsigned pass;
     const bool repaired =
-        is_result(line, length) ? write(fd, "\n", 1) == 1 : ftruncate(fd, (off_t)start) == 0;
+        is_result(line, length, &pass) ? write(fd, "\n", 1) == 1 : ftruncate(fd, (off_t)start) == 0;
     return repaired ? STATUS_OK
                     : error_set(err, STATUS_USAGE, "%s: cannot repair its last line: %s", path,
                                 strerror(errno));
@@ -279,17 +265,14 @@ static status_t repair_line(const char *path, int fd, const char *line, size_t l
 /* Remove an incomplete last line, so that the next one does not continue it. If only the newline is
  * missing, add it. */
 static status_t repair_last_line(const char *path, int fd, error_t *err) {
-    char *data;
+    AUTO_FREE char *data = NULL;
     size_t size;
     TRY(fs_read_up_to(path, JOURNAL_MOST, &data, &size, err));
     size_t start = size;
     while (start > 0 && data[start - 1] != '\n')
         start--;
-    status_t status = refuse_gzip(path, fd, size, err);
-    if (status == STATUS_OK && start < size)
-        status = repair_line(path, fd, data + start, size - start, start, err);
-    free(data);
-    return status;
+    TRY(refuse_gzip(path, fd, size, err));
+    return start < size ? repair_line(path, fd, data + start, size - start, start, err) : STATUS_OK;
 }
 
 /* ---- is it ours? ----------------------------------------------------------------------------- */
@@ -348,16 +331,6 @@ status_t journal_open(const char *folder, journal_t *journal, error_t *err) {
     return STATUS_OK;
 }
 
-static bool is_of_pass(const char *line, size_t length, uint64_t passes) {
-    case_result_t result;
-    error_t ignored = ERROR_INIT;
-    if (result_from_text(line, length, &result, &ignored) != STATUS_OK)
-        return false;
-    const bool found = result.pass > 0 && (passes >> (result.pass - 1) & 1) != 0;
-    result_free(&result);
-    return found;
-}
-
 /* Append the lines of a file that are not of these passes to `kept`. */
 static status_t keep_lines(const char *path, uint64_t passes, FILE *kept, error_t *err) {
     char *data;
@@ -366,8 +339,9 @@ static status_t keep_lines(const char *path, uint64_t passes, FILE *kept, error_
     for (const char *line = data; line < data + size;) {
         const char *end = memchr(line, '\n', (size_t)(data + size - line));
         const size_t length = (size_t)((end != NULL ? end : data + size) - line);
-        const bool whole = end != NULL || is_result(line, length);
-        if (whole && !is_of_pass(line, length, passes)) {
+        unsigned pass = 0; /* of a draw, too */
+        const bool is_whole = is_result(line, length, &pass) || end != NULL;
+        if (is_whole && (pass == 0 || (passes >> (pass - 1) & 1) == 0)) {
             fwrite(line, 1, length, kept);
             fputc('\n', kept);
         }
@@ -381,21 +355,18 @@ status_t journal_drop_passes(const char *folder, uint64_t passes, error_t *err) 
     journal_t journal;
     TRY(journal_open(folder, &journal, err));
     journal_close(&journal);
-    char *plain = fs_join(folder, JOURNAL), *gzip = fs_join(folder, JOURNAL_GZIP), *text;
+    AUTO_FREE char *plain = fs_join(folder, JOURNAL), *gzip = fs_join(folder, JOURNAL_GZIP),
+                   *text = NULL;
     size_t size;
     FILE *kept = open_memstream(&text, &size);
     status_t status = fs_exists(gzip) ? keep_lines(gzip, passes, kept, err) : STATUS_OK;
     if (status == STATUS_OK)
         status = keep_lines(plain, passes, kept, err);
     fclose(kept);
-    if (status == STATUS_OK)
-        status = fs_write_atomic(plain, text, size, err);
-    if (status == STATUS_OK)
-        unlink(gzip);
-    free(text);
-    free(plain);
-    free(gzip);
-    return status;
+    TRY(status);
+    TRY(fs_write_atomic(plain, text, size, err));
+    unlink(gzip);
+    return STATUS_OK;
 }
 
 static status_t cannot_append(const journal_t *journal, error_t *err) {

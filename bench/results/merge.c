@@ -42,8 +42,7 @@ static status_t check_sweeps(const record_t *first, const record_t *shard, error
 
 static char *result_text(const case_result_t *result) {
     json_auto_t *json = result_to_json(result);
-    char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
-    return text;
+    return json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
 }
 
 static void take_cases(record_t *merged, record_t *shard) {
@@ -175,40 +174,35 @@ static status_t check_same(const merge_t *merge, const case_result_t *known,
                            const case_result_t *later, error_t *err) {
     if (is_calibration(&later->spec))
         return STATUS_OK;
-    char *a = result_text(known), *b = result_text(later);
-    const bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
-    free(a);
-    free(b);
-    return same ? STATUS_OK
-                : error_set(err, STATUS_INCOMPARABLE,
-                            "%s: %s is in an earlier shard too, with a different result",
-                            folder_of(merge, later), later->spec.id);
+    AUTO_FREE char *a = result_text(known), *b = result_text(later);
+    return a != NULL && b != NULL && strcmp(a, b) == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_INCOMPARABLE,
+                           "%s: %s is in an earlier shard too, with a different result",
+                           folder_of(merge, later), later->spec.id);
 }
 
 /* A pass of a case that is in two shards must be the same, samples included. */
 status_t merge_drop_repeated(merge_t *merge, error_t *err) {
     record_t *run = &merge->run;
-    const case_result_t **order = mem_alloc((run->n_cases + 1) * sizeof *order);
+    AUTO_FREE const case_result_t **order = mem_alloc((run->n_cases + 1) * sizeof *order);
     AUTO_FREE bool *is_repeated = mem_zeroed(run->n_cases + 1, sizeof *is_repeated);
-    status_t status = STATUS_OK;
     size_t n = 0;
     for (size_t i = 0; i < run->n_cases; i++)
         order[i] = &run->cases[i];
     qsort(order, run->n_cases, sizeof *order, by_key);
-    for (size_t i = 1; i < run->n_cases && status == STATUS_OK; i++)
+    for (size_t i = 1; i < run->n_cases; i++)
         if (record_compare_keys(order[i - 1], order[i]) == 0) {
-            status = check_same(merge, order[i - 1], order[i], err);
+            TRY(check_same(merge, order[i - 1], order[i], err));
             is_repeated[order[i] - run->cases] = true;
         }
-    for (size_t i = 0; i < run->n_cases && status == STATUS_OK; i++)
+    for (size_t i = 0; i < run->n_cases; i++)
         if (is_repeated[i])
             result_free(&run->cases[i]);
         else
             run->cases[n++] = run->cases[i];
-    if (status == STATUS_OK)
-        run->n_cases = n;
-    free(order);
-    return status;
+    run->n_cases = n;
+    return STATUS_OK;
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */

@@ -44,15 +44,14 @@ static bool same_device(const char *a, const char *b) {
 /* All machines of a run are of one kind. */
 static status_t check_device(const record_t *run, const case_result_t *line, error_t *err) {
     const char *key = strcmp(line->spec.device, "cuda") == 0 ? "gpu.name" : "host.cpu";
-    char *header = text_plain(environment_get(&run->environment, key)); /* as lines are read */
+    AUTO_FREE char *header =
+        text_plain(environment_get(&run->environment, key)); /* as lines are read */
     const char *name = line->device.name;
-    status_t status = STATUS_OK;
-    if (name != NULL && header != NULL && !same_device(name, header))
-        status = error_set(err, STATUS_USAGE,
-                           "\"device.name\" is \"%.100s\", but \"%s\" of run.json is \"%.100s\"",
-                           name, key, header);
-    free(header);
-    return status;
+    if (name == NULL || header == NULL || same_device(name, header))
+        return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "\"device.name\" is \"%.100s\", but \"%s\" of run.json is \"%.100s\"", name,
+                     key, header);
 }
 
 /* What is left out of comparisons must be so by its program, which declared it when it was measured. */
@@ -199,23 +198,21 @@ static status_t check_case(const record_t *run, const case_result_t *const *line
 /* Refuse lines that do not fit together, or to run.json: in the order of the file, so that the first is named. With
  * `passes`, a finished run has all of them: resuming it measures those that it lacks, merging it counts them. */
 static status_t record_check(const record_t *run, bool passes, error_t *err) {
-    const case_result_t **order = mem_alloc((run->n_cases + 1) * sizeof *order);
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < run->n_cases && status == STATUS_OK; i++) {
+    AUTO_FREE const case_result_t **order = mem_alloc((run->n_cases + 1) * sizeof *order);
+    for (size_t i = 0; i < run->n_cases; i++) {
         order[i] = &run->cases[i];
         if (check_line(run, order[i], err) != STATUS_OK)
-            status = refuse(run, order[i], err);
+            return refuse(run, order[i], err);
     }
-    if (status == STATUS_OK && run->n_cases > 0)
+    if (run->n_cases > 0)
         qsort(order, run->n_cases, sizeof *order, by_key_of_case);
-    for (size_t first = 0, next; first < run->n_cases && status == STATUS_OK; first = next) {
+    for (size_t first = 0, next; first < run->n_cases; first = next) {
         for (next = first + 1; next < run->n_cases; next++)
             if (strcmp(order[next]->spec.id, order[first]->spec.id) != 0)
                 break;
-        status = check_case(run, order + first, next - first, passes, err);
+        TRY(check_case(run, order + first, next - first, passes, err));
     }
-    free(order);
-    return status;
+    return STATUS_OK;
 }
 
 /* ==== joining passes ========================================================================== */
@@ -310,12 +307,10 @@ case_result_t *record_find(const record_t *run, const char *id) {
 }
 
 char *record_hint(const record_t *run, const char *id) {
-    const char **ids = mem_zeroed(run->n_cases + 1, sizeof *ids);
+    AUTO_FREE const char **ids = mem_zeroed(run->n_cases + 1, sizeof *ids);
     for (size_t i = 0; i < run->n_cases; i++)
         ids[i] = run->cases[i].spec.id;
-    char *hint = text_hint(id, ids, run->n_cases);
-    free(ids);
-    return hint;
+    return text_hint(id, ids, run->n_cases);
 }
 
 case_result_t *record_find_same(const record_t *run, const case_result_t *like) {

@@ -49,11 +49,10 @@ static status_t flatten(const json_t *object, const char *prefix, environment_t 
                         error_t *err) {
     const char *key;
     json_t *value;
-    status_t status = STATUS_OK;
     json_object_foreach((json_t *)object, key, value) {
-        char *path = *prefix != '\0' ? mem_format("%s.%s", prefix, key) : mem_text(key);
+        AUTO_FREE char *path = *prefix != '\0' ? mem_format("%s.%s", prefix, key) : mem_text(key);
         if (json_is_object(value))
-            status = flatten(value, path, env, err);
+            TRY(flatten(value, path, env, err));
         else if (json_is_string(value))
             environment_set(env, path, json_string_value(value));
         else if (json_is_boolean(value))
@@ -61,14 +60,10 @@ static status_t flatten(const json_t *object, const char *prefix, environment_t 
         else if (json_is_number(value))
             environment_set_number(env, path, json_number_value(value));
         else if (!json_is_null(value))
-            status =
-                error_set(err, STATUS_USAGE,
-                          "environment.%s: expected text, a number, a flag or an object", path);
-        free(path);
-        if (status != STATUS_OK)
-            break;
+            return error_set(err, STATUS_USAGE,
+                             "environment.%s: expected text, a number, a flag or an object", path);
     }
-    return status;
+    return STATUS_OK;
 }
 
 static json_t *sweeps_to_json(const record_t *run) {
@@ -111,8 +106,7 @@ status_t record_write_header(const record_t *run, error_t *err) {
     if (run->digest != NULL)
         json_object_set(json, "digest", run->digest);
     AUTO_FREE char *path = fs_join(run->folder, HEADER);
-    status_t status = json_save(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15), path, err);
-    return status;
+    return json_save(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15), path, err);
 }
 
 /* A key of run.json. */
@@ -311,20 +305,15 @@ static char *last_part(const char *folder) {
 static status_t read_header(const char *folder,
                             status_t (*read)(const json_t *json, void *into, error_t *err),
                             void *into, error_t *err) {
-    char *path = fs_join(folder, HEADER), *text = NULL;
+    AUTO_FREE char *path = fs_join(folder, HEADER), *text = NULL;
     size_t size;
-    json_t *json = NULL;
     json_error_t where;
-    status_t status = fs_read(path, &text, &size, err);
-    if (status == STATUS_OK &&
-        (json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where)) == NULL)
-        status = error_set(err, STATUS_USAGE, "%s:%d: not JSON: %s", path, where.line, where.text);
-    else if (status == STATUS_OK && (status = read(json, into, err)) != STATUS_OK)
-        error_within(err, "%s", path);
-    json_decref(json);
-    free(text);
-    free(path);
-    return status;
+    TRY(fs_read(path, &text, &size, err));
+    json_auto_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
+    if (json == NULL)
+        return error_set(err, STATUS_USAGE, "%s:%d: not JSON: %s", path, where.line, where.text);
+    const status_t status = read(json, into, err);
+    return status == STATUS_OK ? STATUS_OK : error_within(err, "%s", path);
 }
 
 static status_t read_schema(const json_t *json, void *schema, error_t *err) {

@@ -35,8 +35,7 @@ static bool has_curve(const series_t *series, int64_t size) {
     if (result == NULL)
         return false;
     AUTO(curve_free) curve_t curve = curve_of(result, CURVE);
-    bool has = curve.n > 0;
-    return has;
+    return curve.n > 0;
 }
 
 static size_t curves_at(const plot_data_t *data, int64_t size, bool *oracle) {

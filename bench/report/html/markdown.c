@@ -118,10 +118,8 @@ static const char *print_emphasis(html_t *html, const char *c, const char *end, 
 static char *href_named(const html_t *html, const char *name, size_t length) {
     AUTO_FREE char *line = mem_format("\n[%.*s]: ", (int)length, name);
     const char *found = html->markdown != NULL ? strstr(html->markdown, line) : NULL;
-    char *href = found != NULL
-                     ? mem_text_n(found + strlen(line), strcspn(found + strlen(line), "\n"))
-                     : NULL;
-    return href;
+    return found != NULL ? mem_text_n(found + strlen(line), strcspn(found + strlen(line), "\n"))
+                         : NULL;
 }
 
 /* A link out of the file is only named: the file may be anywhere, and asks for nothing. */
@@ -380,8 +378,7 @@ static text_list_t cells_of(const line_t *line) {
 /* Without tags and the places that links lead to. */
 static bool is_wide(const html_t *html, const char *cell) {
     AUTO_FREE char *text = html_plain(html, cell, strlen(cell));
-    const bool wide = text_width(text) > WIDE;
-    return wide;
+    return text_width(text) > WIDE;
 }
 
 static void print_row(const blocks_t *blocks, const line_t *line, const bool *right, bool heads) {

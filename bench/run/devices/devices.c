@@ -295,24 +295,20 @@ static void find_near(const char *uuid, core_share_t *share) {
 
 /* From the device's own worker, as a run on it would. */
 static status_t describe(const run_t *run, device_t *device, core_share_t *share, error_t *err) {
-    workers_t workers = {.root = run->options->root, .device = share->device};
+    AUTO(workers_free) workers_t workers = {.root = run->options->root, .device = share->device};
     AUTO(case_free) case_t spec = {.engine = mem_text("cuda"), .device = mem_text("cuda")};
     worker_link_t *link = NULL;
-    status_t status = workers_find(&workers, &spec, "", &link, err);
-    if (status == STATUS_OK)
-        status = worker_link_start(link, HELLO_S, err);
-    if (status == STATUS_OK) {
-        const json_t *facts = json_object_get(link->hello, "device");
-        const char *name = json_string_value(json_object_get(facts, "name"));
-        device->name = mem_text(name != NULL ? name : "");
-        find_near(json_string_value(json_object_get(facts, "uuid")), share);
-    } else {
+    if (workers_find(&workers, &spec, "", &link, err) != STATUS_OK ||
+        worker_link_start(link, HELLO_S, err) != STATUS_OK) {
         error_set(err, STATUS_USAGE, "no answer");
         error_within(err, "--devices %s: device %d", run->options->devices, share->device);
-        status = STATUS_USAGE;
+        return STATUS_USAGE;
     }
-    workers_free(&workers);
-    return status;
+    const json_t *facts = json_object_get(link->hello, "device");
+    const char *name = json_string_value(json_object_get(facts, "name"));
+    device->name = mem_text(name != NULL ? name : "");
+    find_near(json_string_value(json_object_get(facts, "uuid")), share);
+    return STATUS_OK;
 }
 
 static status_t survey(devices_t *devices, error_t *err) {
@@ -483,11 +479,9 @@ static status_t set_command_line(const run_t *run, const char *folder, error_t *
 
 static status_t move_file(const char *from, const char *to, const char *name, error_t *err) {
     AUTO_FREE char *old = fs_join(from, name), *new = fs_join(to, name);
-    const status_t status =
-        rename(old, new) == 0
-            ? STATUS_OK
-            : error_set(err, STATUS_USAGE, "%s: cannot move to %s: %s", old, to, strerror(errno));
-    return status;
+    return rename(old, new) == 0 ? STATUS_OK
+                                 : error_set(err, STATUS_USAGE, "%s: cannot move to %s: %s", old,
+                                             to, strerror(errno));
 }
 
 /* It, or what was cut off of it: the folder is ours if those of the devices are beside it. */
@@ -499,31 +493,23 @@ static status_t remove_merged(const devices_t *devices, const char *folder, erro
 /* run.json comes last: it makes the folder a run. */
 static status_t move_files(const char *from, const char *to, error_t *err) {
     AUTO(text_list_free) text_list_t names = {0};
-    char *packed = fs_join(to, "cases.jsonl.gz"); /* of an earlier merge: it would be read too */
-    status_t status = fs_remove_file(packed, err);
-    free(packed);
-    if (status == STATUS_OK)
-        status = fs_list(from, "", &names, err);
-    for (size_t i = 0; i < names.n && status == STATUS_OK; i++)
+    AUTO_FREE char *packed =
+        fs_join(to, "cases.jsonl.gz"); /* of an earlier merge: it would be read too */
+    TRY(fs_remove_file(packed, err));
+    TRY(fs_list(from, "", &names, err));
+    for (size_t i = 0; i < names.n; i++)
         if (strcmp(names.items[i], "run.json") != 0)
-            status = move_file(from, to, names.items[i], err);
-    if (status == STATUS_OK)
-        status = move_file(from, to, "run.json", err);
-    return status;
+            TRY(move_file(from, to, names.items[i], err));
+    return move_file(from, to, "run.json", err);
 }
 
 static status_t merge(const devices_t *devices, const char *program, error_t *err) {
     AUTO_FREE char *folder = fs_join(devices->run->folder, "merging");
-    status_t status = remove_merged(devices, folder, err); /* of a merge that was cut off */
-    if (status == STATUS_OK)
-        status = merge_into(devices, program, folder, err);
-    if (status == STATUS_OK)
-        status = set_command_line(devices->run, folder, err);
-    if (status == STATUS_OK)
-        status = move_files(folder, devices->run->folder, err);
-    if (status == STATUS_OK)
-        status = remove_merged(devices, folder, err);
-    return status;
+    TRY(remove_merged(devices, folder, err)); /* of a merge that was cut off */
+    TRY(merge_into(devices, program, folder, err));
+    TRY(set_command_line(devices->run, folder, err));
+    TRY(move_files(folder, devices->run->folder, err));
+    return remove_merged(devices, folder, err);
 }
 
 /* ---- all steps ------------------------------------------------------------------------------- */
