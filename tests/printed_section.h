@@ -3,9 +3,7 @@
 #define TESTS_PRINTED_SECTION_H
 
 #include "checks.h"
-#include "report/environment.h"
-#include "report/tables.h"
-#include "report/warnings.h"
+#include "report/sections.h"
 #include "report/workload.h"
 #include "report_text.h"
 

@@ -55,6 +55,12 @@ char *mem_text_n(const char *text, size_t length) {
     return copy;
 }
 
+void mem_set_text(char **text, const char *other) {
+    char *copy = mem_text(other);
+    free(*text);
+    *text = copy;
+}
+
 char *mem_format(const char *format, ...) {
     va_list args;
     va_start(args, format);

@@ -11,6 +11,7 @@ void *mem_zeroed(size_t count, size_t bytes); /* overflow-checked */
 void *mem_resize(void *block, size_t count, size_t bytes);
 char *mem_text(const char *text);                  /* copy; NULL stays NULL */
 char *mem_text_n(const char *text, size_t length); /* copy of the first `length` bytes */
+void mem_set_text(char **text, const char *other); /* frees it, then a copy of the other */
 
 /* A formatted string; the caller frees it. */
 char *mem_format(const char *format, ...) __attribute__((format(printf, 1, 2)));

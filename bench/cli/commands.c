@@ -4,7 +4,6 @@
 #include "io/output.h"
 #include "model/chart_kinds.h"
 #include "plot/plot.h"
-#include "report/check.h"
 #include "report/report.h"
 #include "run/merged/merged.h"
 #include "walls/walls.h"

@@ -2,8 +2,6 @@
 #include "cli/commands.h"
 
 #include "compare/compare.h"
-#include "compare/history.h"
-#include "compare/repeat.h"
 #include "fleet/fleet.h"
 #include "gate/decision.h"
 

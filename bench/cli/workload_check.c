@@ -224,8 +224,7 @@ static char *try_variant(const case_t *spec, const char *variant, worker_link_t 
         .measure = MEASURE_DEFAULTS, .pass = 1, .seed = secret_seed(), .timeout_s = TIMEOUT_S};
     AUTO(case_free) case_t own = case_copy(spec);
     contender_t contender;
-    free(own.variant);
-    own.variant = mem_text(variant);
+    mem_set_text(&own.variant, variant);
     contender_init(&contender, &own, worker, NULL, &settings);
     contender.may_retry = false; /* a reference that hangs would do so again */
     made_inputs_t made;
@@ -344,37 +343,20 @@ static status_t compare_outputs(const reference_t *python, const reference_t *in
 static status_t compare_references(const case_t *spec, workers_t *workers, worker_link_t *python,
                                    error_t *err) {
     const workload_t *workload = workload_find(spec->workload);
-    made_inputs_t made;
-    case_t own[2] = {case_copy(spec), case_copy(spec)};
-    program_list_t programs = {0};
-    reference_t outputs[2];
-    memset(outputs, 0, sizeof outputs);
-    memset(&made, 0, sizeof made);
+    AUTO(made_inputs_free) made_inputs_t made = {0};
+    AUTO(case_free) case_t of_python = case_copy(spec), of_c = case_copy(spec);
+    AUTO(program_list_free) program_list_t programs = {0};
+    AUTO(reference_free) reference_t by_python = {0}, by_c = {0};
     worker_link_t *in_c;
-    for (size_t i = 0; i < 2; i++)
-        free(own[i].variant);
-    own[0].variant = mem_text(workload->pytorch_oracle);
-    own[1].variant = mem_text(workload->c_oracle);
-    free(own[1].engine);
-    own[1].engine = mem_text("cpu");
-    status_t status = compile_reference(&own[1], workers->root, &programs, err);
-    if (status == STATUS_OK)
-        status = start_worker(workers, &own[1], &in_c, err);
-    if (status == STATUS_OK)
-        status = made_inputs_open(&own[0], python, secret_seed(), TIMEOUT_S, &made, err);
-    if (status == STATUS_OK)
-        status = output_of(&own[0], NULL, python, &made, &outputs[0], err);
-    if (status == STATUS_OK)
-        status = output_of(&own[1], programs.items, in_c, &made, &outputs[1], err);
-    if (status == STATUS_OK)
-        status = compare_outputs(&outputs[0], &outputs[1], err);
-    for (size_t i = 0; i < 2; i++) {
-        reference_free(&outputs[i]);
-        case_free(&own[i]);
-    }
-    made_inputs_free(&made);
-    program_list_free(&programs);
-    return status;
+    mem_set_text(&of_python.variant, workload->pytorch_oracle);
+    mem_set_text(&of_c.variant, workload->c_oracle);
+    mem_set_text(&of_c.engine, "cpu");
+    TRY(compile_reference(&of_c, workers->root, &programs, err));
+    TRY(start_worker(workers, &of_c, &in_c, err));
+    TRY(made_inputs_open(&of_python, python, secret_seed(), TIMEOUT_S, &made, err));
+    TRY(output_of(&of_python, NULL, python, &made, &by_python, err));
+    TRY(output_of(&of_c, programs.items, in_c, &made, &by_c, err));
+    return compare_outputs(&by_python, &by_c, err);
 }
 
 static status_t check_reference(const workload_t *workload, const char *root, error_t *err) {

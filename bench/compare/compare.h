@@ -30,4 +30,49 @@ typedef struct compare_options {
  * stays empty if the output explains the status. */
 status_t compare_runs(const compare_options_t *options, error_t *err);
 
+/* `bench history RUN…`: cases over many runs, in the order given: from the first median to the last.
+ * Finds gradual slowdowns, too, of which no two neighbours differ by more than the gate's threshold. */
+
+typedef struct history_options {
+    const text_list_t *runs; /* folders, oldest first */
+    text_list_t phases;      /* instead of the default ones; the caller owns the lists */
+    text_list_t allow;       /* as in `bench compare` */
+    double least_frac;       /* smaller changes are not shown */
+    const char *case_id;     /* only this case; or NULL */
+    bool all;                /* show cases without a change, too */
+    bool json;
+    FILE *print;
+} history_options_t;
+
+status_t history_runs(const history_options_t *options, error_t *err);
+
+/* `bench repeat`: do runs of one sweep agree as well as their intervals say? */
+
+typedef struct repeat_options {
+    const text_list_t *operands; /* run folders, at least two; or sweeps */
+    const char *root;            /* the project's folder */
+    /* Of sweeps: how many runs, into out/1 … out/times (NULL: results/repeat-TIME), with these
+     * options of `bench run`. */
+    unsigned times;
+    const char *out;
+    text_list_t run_options;
+    bool resume; /* keep what an interrupted repeat has finished */
+    bool quiet, json;
+    FILE *print;
+} repeat_options_t;
+
+/* Are the operands sweeps (files), or runs (folders)? STATUS_USAGE if some are either. */
+status_t repeat_find_sweeps(const text_list_t *operands, bool *sweeps, error_t *err);
+
+/* Compare each run with each other, case by case and phase by phase. By engine and phase: in how
+ * many the two intervals overlap, how often a median lies in the other run's interval, how far
+ * medians move, and how wide intervals are; the same of the headline's speed-ups, by workload and
+ * size; then what moved most. Only cases that are ok in both runs count; a phase without an interval
+ * counts for the medians alone. STATUS_INCOMPARABLE if no two runs share such a case. */
+status_t repeat_runs(const repeat_options_t *options, error_t *err);
+
+/* Run the sweeps options->times times, one after the other, then repeat_runs(). Ctrl-C ends the
+ * current run cleanly. */
+status_t repeat_sweeps(const repeat_options_t *options, error_t *err);
+
 #endif

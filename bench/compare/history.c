@@ -1,4 +1,4 @@
-#include "compare/history.h"
+#include "compare/compare.h"
 
 #include "analysis/speedup.h"
 #include "base/memory.h"

@@ -1,4 +1,4 @@
-#include "compare/repeat.h"
+#include "compare/compare.h"
 
 #include "analysis/speedup.h"
 #include "base/memory.h"
@@ -248,7 +248,7 @@ static void compare_headlines(repeat_t *repeat, const record_t *a, const record_
     }
 }
 
-static void compare_runs(repeat_t *repeat, const record_t *a, const record_t *b) {
+static void compare_pair(repeat_t *repeat, const record_t *a, const record_t *b) {
     AUTO(record_index_free) record_index_t index = record_index_make(b);
     for (const case_result_t *one = record_next(a, NULL); one != NULL; one = record_next(a, one)) {
         const case_result_t *other = record_index_find(&index, one->spec.id);
@@ -393,7 +393,7 @@ status_t repeat_runs(const repeat_options_t *options, error_t *err) {
     TRY(records_load((const char *const *)options->operands->items, n, &runs, err));
     for (size_t a = 0; a < n; a++)
         for (size_t b = a + 1; b < n; b++)
-            compare_runs(&repeat, &runs[a], &runs[b]);
+            compare_pair(&repeat, &runs[a], &runs[b]);
     for (size_t a = 0; a < n; a++) /* the last rows of the table */
         for (size_t b = a + 1; b < n; b++)
             compare_headlines(&repeat, &runs[a], &runs[b]);

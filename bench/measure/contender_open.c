@@ -260,10 +260,8 @@ static void read_resources(contender_t *c, const json_t *json) {
     r->peak_device_bytes = json_integer_value(json_object_get(json, "peak_device_bytes"));
     if (c->program == NULL)
         return;
-    free(r->arch);
-    free(r->code_hash);
-    r->arch = mem_text(c->program->arch);
-    r->code_hash = mem_text(c->program->code_hash);
+    mem_set_text(&r->arch, c->program->arch);
+    mem_set_text(&r->code_hash, c->program->code_hash);
     text_list_free(&r->flags);
     text_list_add_all(&r->flags, &c->program->flags);
     r->registers = c->program->registers;

@@ -1,4 +1,4 @@
-#include "plot/lines.h"
+#include "plot/axes.h"
 
 #include "base/memory.h"
 #include "base/units.h"

@@ -1,4 +1,4 @@
-#include "report/case_text.h"
+#include "report/sections.h"
 
 #include "analysis/contenders.h"
 #include "analysis/speedup.h"

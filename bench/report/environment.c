@@ -1,4 +1,4 @@
-#include "report/environment.h"
+#include "report/sections.h"
 
 #include "base/memory.h"
 #include "base/units.h"

@@ -2,9 +2,9 @@
 
 #include "report/html/html.h"
 #include "report/picture.h"
+#include "report/sections.h"
 #include "report/shown.h"
 #include "report/top.h"
-#include "report/warnings.h"
 #include "report/workload.h"
 
 #include "base/memory.h"
@@ -12,9 +12,11 @@
 #include "io/fs.h"
 #include "io/output.h"
 #include "plot/folder.h"
+#include "report/page.h"
 #include "results/digest.h"
 
 #include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,11 +135,11 @@ static void render_top(const report_options_t *options, const shown_list_t *runs
                        report_files_t *files) {
     page_t page;
     const bool is_stream = output_is_stream(options->out), in_html = options->html != NULL;
-    char *path = mem_text(options->out), *picture = picture_path(options);
-    text_list_t command = command_of(options);
+    AUTO_FREE char *path = mem_text(options->out), *picture = picture_path(options);
+    AUTO(text_list_free) text_list_t command = command_of(options);
     open_in(&page, options, is_stream ? "." : dirname(path));
     top_t top = {.runs = runs, .command = command.items, .n_command = command.n};
-    top_part_t *parts = top_parts_of(&page.report, options, runs, &top.n_parts);
+    AUTO_FREE top_part_t *parts = top_parts_of(&page.report, options, runs, &top.n_parts);
     const char **anchors = report_array(&page.report, top.n_parts, sizeof *anchors);
     for (size_t i = 0; i < top.n_parts; i++)
         anchors[i] = report_text(&page.report, "#%s", html_part_id(runs, parts[i].part));
@@ -152,10 +154,6 @@ static void render_top(const report_options_t *options, const shown_list_t *runs
         add_file(files, mem_text(picture), svg);
     else
         free(svg);
-    text_list_free(&command);
-    free(parts);
-    free(picture);
-    free(path);
 }
 
 static void render_pages(const report_options_t *options, const shown_list_t *runs,
@@ -166,13 +164,12 @@ static void render_pages(const report_options_t *options, const shown_list_t *ru
             page_t page;
             open_in(&page, options, NULL);
             const char *path = page_path(&page.report, options, shown, shown->parts[p].workload);
-            char *copy = mem_text(path);
+            AUTO_FREE char *copy = mem_text(path);
             if (options->html == NULL)
                 page.report.folder = dirname(copy);
             char *kept = mem_text(path);
             workload_page(&page.report, shown, &shown->parts[p]);
             add_file(files, kept, page_close(&page));
-            free(copy);
         }
 }
 
@@ -189,15 +186,15 @@ static void free_items(report_files_t *files) {
 /* Make one HTML file of them: the top page, its picture if it has one, the pages. */
 static void join_as_html(const report_options_t *options, const shown_list_t *runs,
                          report_files_t *files) {
-    char *project = folders_project(options->root);
+    AUTO_FREE char *project = folders_project(options->root);
     const report_t in_project = {.folder = project};
     const bool has_picture = files->n > 1 && text_starts(files->items[1].text, PICTURE_BEGIN);
     const size_t first = has_picture ? 2 : 1, n = files->n - first;
-    const char **pages = mem_zeroed(n + 1, sizeof *pages);
-    char **hrefs = mem_zeroed(n + 1, sizeof *hrefs);
+    AUTO_FREE const char **pages = mem_zeroed(n + 1, sizeof *pages);
+    AUTO(text_list_free) text_list_t hrefs = {0};
     for (size_t i = 0; i < n; i++) {
         pages[i] = files->items[first + i].text;
-        hrefs[i] = report_link(&in_project, files->items[first + i].path);
+        text_list_take(&hrefs, report_link(&in_project, files->items[first + i].path));
     }
     const html_source_t source = {.runs = runs,
                                   .root = project,
@@ -205,13 +202,8 @@ static void join_as_html(const report_options_t *options, const shown_list_t *ru
                                   .top = files->items[0].text,
                                   .picture = has_picture ? files->items[1].text : NULL,
                                   .pages = pages,
-                                  .hrefs = (const char *const *)hrefs};
+                                  .hrefs = (const char *const *)hrefs.items};
     char *document = html_document(&source);
-    free(project);
-    for (size_t i = 0; i < n; i++)
-        free(hrefs[i]);
-    free(hrefs);
-    free(pages);
     free_items(files);
     add_file(files, mem_text(options->html), document);
 }
@@ -267,61 +259,46 @@ static status_t refuse_files(const report_options_t *options, const report_files
 }
 
 status_t report_render(const report_options_t *options, report_files_t *files, error_t *err) {
-    shown_list_t runs;
+    AUTO(shown_list_free) shown_list_t runs = {0};
     *files = (report_files_t){0};
     TRY(shown_load(options->runs, options->n_runs, &runs, err));
-    status_t status = refuse_name(&runs, err);
-    if (status == STATUS_OK) {
-        note_runs(&runs, options->root, files);
-        render_top(options, &runs, files);
-        render_pages(options, &runs, files);
-        if (options->html != NULL)
-            join_as_html(options, &runs, files);
-        status = refuse_files(options, files, err);
-    }
-    if (status != STATUS_OK)
-        report_files_free(files);
-    shown_list_free(&runs);
-    return status;
+    TRY(refuse_name(&runs, err));
+    note_runs(&runs, options->root, files);
+    render_top(options, &runs, files);
+    render_pages(options, &runs, files);
+    if (options->html != NULL)
+        join_as_html(options, &runs, files);
+    return refuse_files(options, files, err);
 }
 
 static bool is_there(const report_file_t *file) {
     error_t none = ERROR_INIT;
-    char *text;
+    AUTO_FREE char *text = NULL;
     size_t size;
-    if (!fs_exists(file->path) || fs_read(file->path, &text, &size, &none) != STATUS_OK)
-        return false;
-    const bool same = strcmp(text, file->text) == 0;
-    free(text);
-    return same;
+    return fs_exists(file->path) && fs_read(file->path, &text, &size, &none) == STATUS_OK &&
+           strcmp(text, file->text) == 0;
 }
 
 /* Only the top page has a name that the user gave: a link in a run's folder is replaced, not followed. */
 static status_t write_file(const report_file_t *file, bool is_top, error_t *err) {
     if (is_there(file))
         return STATUS_OK;
-    char *path = mem_text(file->path);
-    status_t status = fs_make_folders(dirname(path), err);
-    free(path);
-    if (status != STATUS_OK)
-        return status;
+    AUTO_FREE char *path = mem_text(file->path);
+    TRY(fs_make_folders(dirname(path), err));
     return (is_top ? output_write_file : fs_write_atomic)(file->path, file->text,
                                                           strlen(file->text), err);
 }
 
 status_t report_write(const report_options_t *options, error_t *err) {
-    report_files_t files;
+    AUTO(report_files_free) report_files_t files = {0};
     TRY(report_render(options, &files, err));
-    status_t status = STATUS_OK;
     /* The report last: it is there only with all its pages. */
     const report_file_t *top = &files.items[0];
     if (output_is_stream(top->path))
-        status = output_write_file(top->path, top->text, strlen(top->text), err);
-    else
-        for (size_t i = files.n; i-- > 0 && status == STATUS_OK;)
-            status = write_file(&files.items[i], i == 0, err);
-    report_files_free(&files);
-    return status;
+        return output_write_file(top->path, top->text, strlen(top->text), err);
+    for (size_t i = files.n; i-- > 0;)
+        TRY(write_file(&files.items[i], i == 0, err));
+    return STATUS_OK;
 }
 
 /* ---- for a terminal -------------------------------------------------------------------------- */
@@ -397,21 +374,19 @@ char *report_workload_lines(const record_t *run, const char *workload) {
 
 status_t report_print(const char *const *folders, size_t n, report_view_t view, FILE *out,
                       error_t *err) {
-    shown_list_t runs;
+    AUTO(shown_list_free) shown_list_t runs = {0};
     TRY(shown_load(folders, n, &runs, err));
-    arena_t texts = {0};
+    AUTO(arena_free) arena_t texts = {0};
     const report_t report = {.out = out, .texts = &texts};
     for (size_t i = 0; i < runs.n && view == REPORT_WORKLOADS; i++)
         print_workloads(&report, &runs.items[i]);
     if (view == REPORT_HEADLINE)
         print_headline(&report, &runs);
-    arena_free(&texts);
-    shown_list_free(&runs);
     return STATUS_OK;
 }
 
 status_t report_picture(const report_options_t *options, error_t *err) {
-    shown_list_t runs;
+    AUTO(shown_list_free) shown_list_t runs = {0};
     page_t page;
     if (!text_ends(options->picture, ".svg"))
         return error_set(err, STATUS_USAGE, "%s: expected a name that ends in .svg",
@@ -419,15 +394,141 @@ status_t report_picture(const report_options_t *options, error_t *err) {
     TRY(shown_load(options->runs, options->n_runs, &runs, err));
     open_in(&page, options, ".");
     top_t top = {.runs = &runs};
-    top_part_t *parts = top_parts_of(&page.report, options, &runs, &top.n_parts);
+    AUTO_FREE top_part_t *parts = top_parts_of(&page.report, options, &runs, &top.n_parts);
     top.parts = parts;
     AUTO_FREE char *svg = top_picture(&page.report, &top, NULL);
     const status_t status =
         svg == NULL ? error_set(err, STATUS_USAGE, "%s: the runs have no speed-up to draw",
                                 options->picture)
                     : output_write_file(options->picture, svg, strlen(svg), err);
-    free(parts);
     free(page_close(&page));
-    shown_list_free(&runs);
     return status;
+}
+
+/* ==== bench report --check ==================================================================== */
+
+/* ---- the command in the report --------------------------------------------------------------- */
+
+/* The words of a line as print_command() quotes them; false if a quote stays open. */
+static bool words_of(const char *line, const char *end, text_list_t *words) {
+    AUTO_FREE char *word = mem_zeroed((size_t)(end - line) + 1, 1);
+    bool quoted = false, closed = true;
+    while (line < end) {
+        size_t n = 0;
+        for (; line < end && (quoted || *line != ' '); line++)
+            if (*line == '"')
+                quoted = !quoted;
+            else if (*line == '\\' && line + 1 < end)
+                word[n++] = *++line;
+            else
+                word[n++] = *line;
+        word[n] = '\0';
+        closed = !quoted;
+        text_list_add(words, word);
+        line += line < end;
+    }
+    return closed;
+}
+
+/* The runs and options of the first such line, and how the program was called there: the top page has no other indented text before it but
+ * the command of the runs. */
+static status_t read_command(const char *path, const char *text, const char **program,
+                             text_list_t *words, error_t *err) {
+    static const char *const BEGINS[] = {"\n    build/bench report ", "\n    bench report "};
+    enum { INDENT = sizeof "\n    " - 1 };
+    const char *line = strstr(text, BEGINS[0]);
+    const size_t which = line == NULL;
+    if (line == NULL && (line = strstr(text, BEGINS[1])) == NULL)
+        return error_set(err, STATUS_USAGE, "%s: no line \"%sRUN…\" names its runs", path,
+                         BEGINS[0] + 1);
+    *program = which == 0 ? "build/bench" : "bench";
+    const char *end = line + 1 + strcspn(line + 1, "\n");
+    if (!words_of(line + strlen(BEGINS[which]), end, words) || words->n == 0)
+        return error_set(err, STATUS_USAGE, "%s: cannot read the command \"%.*s\"", path,
+                         (int)(end - line - INDENT), line + INDENT);
+    return STATUS_OK;
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+/* The nearest start of a UTF-8 character at `column` or before it. */
+static size_t character_at(const char *line, size_t column) {
+    while (column > 0 && ((unsigned char)line[column] & 0xC0) == 0x80)
+        column--;
+    return column;
+}
+
+/* The line from shortly before the column that differs. */
+static char *excerpt(const char *line, size_t column) {
+    enum { BEFORE = 24, SHOWN = 96 };
+    const size_t length = strcspn(line, "\n");
+    if (length == 0)
+        return mem_text(*line == '\0' ? "(the end)" : "(an empty line)");
+    const size_t first = character_at(line, column > BEFORE ? column - BEFORE : 0);
+    const size_t end = character_at(line, first + SHOWN < length ? first + SHOWN : length);
+    return mem_format("%s%.*s%s", first > 0 ? "…" : "", (int)(end - first), line + first,
+                      end < length ? "…" : "");
+}
+
+static status_t compare_text(const char *path, const char *found, const char *wanted,
+                             error_t *err) {
+    size_t at = 0, line = 1, start = 0;
+    for (; found[at] != '\0' && found[at] == wanted[at]; at++)
+        if (found[at] == '\n') {
+            line++;
+            start = at + 1;
+        }
+    if (found[at] == wanted[at])
+        return STATUS_OK;
+    AUTO_FREE char *there = excerpt(found + start, at - start),
+                   *runs = excerpt(wanted + start, at - start);
+    return error_set(err, STATUS_FAILED,
+                     "%s:%zu: differs from what its runs give\n  found:    %s\n  expected: %s",
+                     path, line, there, runs);
+}
+
+static status_t compare_file(const report_file_t *file, error_t *err) {
+    AUTO_FREE char *found = NULL;
+    size_t size;
+    if (!fs_exists(file->path))
+        return error_set(err, STATUS_FAILED, "%s: this page of the report is missing", file->path);
+    TRY(fs_read(file->path, &found, &size, err));
+    return compare_text(file->path, found, file->text, err);
+}
+
+static status_t refuse_edits(const text_list_t *edits, error_t *err) {
+    AUTO_FREE char *list = text_list_join(edits, "\n  ");
+    return edits->n == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED,
+                           "files of runs are not those that the runs were closed with:\n  %s",
+                           list);
+}
+
+status_t report_check(const char *path, const char *root, report_check_t *found, error_t *err) {
+    static const char PAGES[] = "--pages=", OUT[] = "--out=";
+    AUTO_FREE char *text = NULL;
+    size_t size;
+    AUTO(text_list_free) text_list_t words = {0};
+    AUTO(report_files_free) report_files_t files = {0};
+    report_options_t options = {.out = path, .root = root};
+    TRY(fs_read(path, &text, &size, err));
+    if (!text_starts(text, REPORT_TITLE))
+        return error_set(err, STATUS_USAGE, "%s: is not a report of bench", path);
+    TRY(read_command(path, text, &options.program, &words, err));
+    options.runs = (const char *const *)words.items;
+    while (options.n_runs < words.n && !text_starts(words.items[options.n_runs], "--"))
+        options.n_runs++;
+    for (size_t i = options.n_runs; i < words.n; i++) {
+        if (text_starts(words.items[i], PAGES))
+            options.pages = words.items[i] + strlen(PAGES);
+        if (text_starts(words.items[i], OUT))
+            options.out_named = words.items[i] + strlen(OUT);
+    }
+    TRY(report_render(&options, &files, err));
+    TRY(refuse_edits(&files.edits, err));
+    for (size_t i = 0; i < files.n; i++)
+        TRY(compare_file(&files.items[i], err));
+    *found = (report_check_t){files.n, files.n_runs, files.n_unsealed};
+    return STATUS_OK;
 }

@@ -33,8 +33,8 @@ typedef struct report_files {
     text_list_t edits;         /* record_edits() of these */
 } report_files_t;
 
-/* Refused, before anything is made: to overwrite a file that is no report, or two pages of one name. Free
- * the files with report_files_free(). */
+/* Refused, before anything is written: to overwrite a file that is no report, or two pages of one name. To be freed
+ * with report_files_free(), also on failure. */
 status_t report_render(const report_options_t *options, report_files_t *files, error_t *err);
 void report_files_free(report_files_t *files);
 /* Write them; those that would not change stay untouched. To a pipe or device, the first only. */
@@ -58,5 +58,17 @@ typedef enum report_view {
 /* Print tables of the runs in `folders` instead of writing a report. */
 status_t report_print(const char *const *folders, size_t n, report_view_t view, FILE *out,
                       error_t *err);
+
+/* `bench report --check`: is a report, with its pages, what its runs give? */
+
+typedef struct report_check {
+    size_t n_files;
+    size_t n_runs, n_unsealed; /* of which edits could not be told */
+} report_check_t;
+
+/* Make the report in `path` again, from the runs that it names, and compare every file byte for byte.
+ * STATUS_FAILED if one differs or is missing: the error has the first line that differs; or if a run's lines, tables
+ * or charts are not those that its run.json has digests of. */
+status_t report_check(const char *path, const char *root, report_check_t *found, error_t *err);
 
 #endif

@@ -160,8 +160,6 @@ status_t shown_load(const char *const *folders, size_t n, shown_list_t *list, er
     *list = (shown_list_t){.items = mem_zeroed(n, sizeof *list->items)};
     const status_t status = add_runs(list, runs, n, err);
     free(runs);
-    if (status != STATUS_OK)
-        shown_list_free(list);
     for (size_t i = 0; i < list->n && status == STATUS_OK; i++)
         shown_select(&list->items[i], NULL);
     return status;

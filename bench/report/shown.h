@@ -29,7 +29,7 @@ typedef struct shown_list {
 
 /* A run with the sweeps of an earlier one becomes another boot of it; STATUS_INCOMPARABLE if it is none
  * of the same machine. A run that has only cases of others, wherever they are named, becomes another boot
- * of each. Nothing is to be freed after a failure. */
+ * of each. The list, of zeros, is to be freed after a failure, too. */
 status_t shown_load(const char *const *folders, size_t n, shown_list_t *list, error_t *err);
 void shown_list_free(shown_list_t *list);
 

@@ -1,11 +1,10 @@
-#include "report/tables.h"
 
 #include "analysis/contenders.h"
 #include "analysis/learning.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "limits/limits.h"
-#include "report/warnings.h"
+#include "report/sections.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,9 +3,8 @@
 #include "analysis/boots.h"
 #include "base/memory.h"
 #include "limits/limits.h"
-#include "report/environment.h"
 #include "report/picture.h"
-#include "report/warnings.h"
+#include "report/sections.h"
 #include "workloads/common/workload.h"
 
 #include <math.h>

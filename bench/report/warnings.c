@@ -1,4 +1,4 @@
-#include "report/warnings.h"
+#include "report/sections.h"
 
 #include "analysis/boots.h"
 #include "analysis/contenders.h"

@@ -7,10 +7,8 @@
 #include "io/fs.h"
 #include "model/chart_kinds.h"
 #include "plot/folder.h"
-#include "report/environment.h"
+#include "report/sections.h"
 #include "report/shown.h"
-#include "report/tables.h"
-#include "report/warnings.h"
 #include "workloads/common/workload.h"
 
 #include <math.h>

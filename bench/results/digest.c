@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "io/output.h"
-#include "results/record_internal.h"
+#include "results/record.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include "io/json.h"
 #include "io/subprocess.h"
 #include "model/result_json.h"
-#include "results/record_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

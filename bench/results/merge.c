@@ -5,7 +5,7 @@
 #include "model/result_json.h"
 #include "results/conditions.h"
 #include "results/digest.h"
-#include "results/record_internal.h"
+#include "results/record.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -67,8 +67,7 @@ static void take_passes(record_t *merged, record_t *shard) {
 static void widen_times(record_t *merged, record_t *shard) {
     if (shard->started != NULL &&
         (merged->started == NULL || strcmp(shard->started, merged->started) < 0)) {
-        free(merged->started);
-        merged->started = mem_text(shard->started);
+        mem_set_text(&merged->started, shard->started);
     }
     bool open = merged->finished == NULL || shard->finished == NULL;
     if (open || strcmp(shard->finished, merged->finished) > 0) {
@@ -246,8 +245,7 @@ void merge_sort(merge_t *merge, const text_list_t *ids) {
  * complete one. */
 status_t merge_write(merge_t *merge, const char *folder, const struct study *study, error_t *err) {
     record_t *run = &merge->run;
-    free(run->folder);
-    run->folder = mem_text(folder);
+    mem_set_text(&run->folder, folder);
     TRY(fs_make_folders(folder, err));
     TRY(journal_write(folder, run->cases, run->n_cases, run->lines_digest, err));
     record_declare_all(run);

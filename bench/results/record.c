@@ -4,7 +4,6 @@
 #include "io/fs.h"
 #include "model/result_json.h"
 #include "results/digest.h"
-#include "results/record_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

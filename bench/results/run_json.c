@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "io/json.h"
-#include "results/record_internal.h"
+#include "results/record.h"
 
 #include <jansson.h>
 #include <math.h>

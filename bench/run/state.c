@@ -293,12 +293,9 @@ bool run_oracle_of(const group_t *group, case_t *oracle) {
     }
     *oracle = case_copy(&group->cases[0]);
     case_drop_techniques(oracle);
-    free(oracle->engine);
-    free(oracle->device);
-    free(oracle->variant);
-    oracle->engine = mem_text(engine);
-    oracle->device = mem_text("cpu");
-    oracle->variant = mem_text(variant);
+    mem_set_text(&oracle->engine, engine);
+    mem_set_text(&oracle->device, "cpu");
+    mem_set_text(&oracle->variant, variant);
     return true;
 }
 
@@ -307,10 +304,8 @@ static void take_maker(case_t *oracle) {
     const workload_t *workload = workload_find(oracle->workload);
     if (workload->c_oracle == NULL || !made_inputs_exist(oracle->workload, MADE_BY_FUNCTION))
         return;
-    free(oracle->engine);
-    free(oracle->variant);
-    oracle->engine = mem_text("pytorch");
-    oracle->variant = mem_text(workload->pytorch_oracle);
+    mem_set_text(&oracle->engine, "pytorch");
+    mem_set_text(&oracle->variant, workload->pytorch_oracle);
 }
 
 status_t run_make_inputs(run_t *run, const case_t *spec, made_inputs_t *made, error_t *err) {

@@ -10,8 +10,8 @@
 #include "io/json.h"
 #include "io/output.h"
 #include "model/result_json.h"
-#include "report/case_text.h"
 #include "report/report.h"
+#include "report/sections.h"
 #include "results/conditions.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "base/memory.h"
-#include "results/record_internal.h"
+#include "results/record.h"
 
 #include <string.h>
 

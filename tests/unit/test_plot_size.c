@@ -6,7 +6,7 @@
 #include "model/chart_kinds.h"
 #include "planted_plot.h"
 #include "planted_training.h"
-#include "plot/lines.h"
+#include "plot/axes.h"
 
 #define TRAINING .workload = "linreg_train", .epochs = 200
 

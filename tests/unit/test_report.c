@@ -3,8 +3,8 @@
 #include "io/fs.h"
 #include "made_case.h"
 #include "planted_run.h"
-#include "report/environment.h"
 #include "report/report.h"
+#include "report/sections.h"
 #include "report_text.h"
 #include "temporary_folder.h"
 

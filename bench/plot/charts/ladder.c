@@ -1,7 +1,7 @@
 /* ladder: the compute time of each rung and the hardware limit. */
 #include "base/memory.h"
 #include "base/units.h"
-#include "plot/lines.h"
+#include "plot/axes.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* total, host_to_host: time against size of every engine, with the study's set-up and at its fastest. */
 #include "analysis/contenders.h"
 #include "base/memory.h"
-#include "plot/lines.h"
+#include "plot/axes.h"
 
 #include <stdlib.h>
 #include <string.h>

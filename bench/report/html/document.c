@@ -1,7 +1,6 @@
 /* The file: head, contents, top page, a section for each workload with its page and every case. */
-#include "report/case_text.h"
-#include "report/environment.h"
 #include "report/html/html.h"
+#include "report/sections.h"
 
 #include "analysis/speedup.h"
 #include "base/memory.h"
