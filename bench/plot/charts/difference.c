@@ -79,11 +79,14 @@ static bar_t bar_of(const boots_t *boots, const case_result_t *left, const case_
     return bar;
 }
 
+/* `bars`: one per size of the data. */
 static difference_t difference_of(const plot_data_t *data, const series_t *left,
-                                  const series_t *right, const char *phase) {
-    difference_t difference = {
-        .left = left, .right = right, .phase = phase, .size_param = data->workload->size_param};
-    difference.bars = mem_zeroed(data->n_sizes, sizeof *difference.bars);
+                                  const series_t *right, const char *phase, bar_t *bars) {
+    difference_t difference = {.left = left,
+                               .right = right,
+                               .phase = phase,
+                               .size_param = data->workload->size_param,
+                               .bars = bars};
     for (size_t i = 0; i < data->n_sizes; i++) {
         const case_result_t *a = series_at(left, data->sizes[i]);
         const case_result_t *b = series_at(right, data->sizes[i]);
@@ -243,13 +246,11 @@ char *chart_difference(const plot_data_t *data, chart_t *chart) {
     }
     if (left == NULL || right == NULL)
         return mem_text("only one of the two sides has times");
-    char *why = NULL;
-    difference_t difference = difference_of(data, left, right, "total");
-    if (difference.n_timed > 0)
-        draw(data, &difference, chart);
-    else
-        why = mem_format("no size at which both %s and %s have a time for total", left->title,
-                         right->title);
-    free(difference.bars);
-    return why;
+    AUTO_FREE bar_t *bars = mem_zeroed(data->n_sizes, sizeof *bars);
+    const difference_t difference = difference_of(data, left, right, "total", bars);
+    if (difference.n_timed == 0)
+        return mem_format("no size at which both %s and %s have a time for total", left->title,
+                          right->title);
+    draw(data, &difference, chart);
+    return NULL;
 }

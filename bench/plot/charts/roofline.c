@@ -147,7 +147,7 @@ static int side_of_label(const roofline_t *r, const case_result_t **points, size
 /* The first and the last size stand beside the points of the first side, ours. */
 static void write_side(const roofline_t *r, size_t side, chart_t *chart) {
     const series_t *series = r->sides[side];
-    const case_result_t **points = mem_alloc(series->n_cases * sizeof *points);
+    AUTO_FREE const case_result_t **points = mem_alloc(series->n_cases * sizeof *points);
     const size_t n = points_of(r, series, points);
     chart_row(chart, "intensity %s left right", chart_quote(chart, series->title));
     for (size_t i = 0; i < n; i++) {
@@ -158,7 +158,6 @@ static void write_side(const roofline_t *r, size_t side, chart_t *chart) {
                   speed_of(r, points[i]) / 1e9, chart_quote(chart, label < 0 ? text : ""),
                   chart_quote(chart, label > 0 ? text : ""));
     }
-    free(points);
     chart_row(chart, "\n");
 }
 
