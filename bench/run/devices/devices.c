@@ -4,7 +4,9 @@
 #include "io/fs.h"
 #include "io/subprocess.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,88 +131,54 @@ status_t core_shares_make(core_place_t *places, size_t n_places, core_share_t *s
 typedef struct child {
     const char *label; /* "GPU 0" */
     subprocess_t process;
-    char *line; /* of stderr, as far as it was read */
-    size_t n_line, capacity_line;
-    int exit_code; /* of a child that has ended; -1: a signal killed it */
+    pthread_t shows; /* its stderr */
+    int exit_code;   /* of a child that has ended; -1: a signal killed it */
 } child_t;
 
-enum { CHUNK_BYTES = 1 << 12, WAIT_MS = 200, MOST_CHILDREN = 64 };
+enum { WAIT_MS = 100 };
+
+static void *show_lines(void *of) {
+    const child_t *child = of;
+    FILE *stream = fdopen(child->process.err_fd, "r");
+    AUTO_FREE char *line = NULL;
+    size_t capacity = 0;
+    while (stream != NULL && getline(&line, &capacity, stream) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        if (*line != '\0')
+            fprintf(stderr, "%s: %s\n", child->label, line);
+    }
+    if (stream != NULL)
+        fclose(stream);
+    return NULL;
+}
 
 static status_t child_start(child_t *child, const char *label, const char *const *argv,
                             error_t *err) {
     *child = (child_t){.label = label, .exit_code = -1};
     TRY(subprocess_start(argv, &child->process, err));
     close(child->process.in_fd);
-    child->process.in_fd = -1;
-    return STATUS_OK;
+    fcntl(child->process.err_fd, F_SETFL, 0); /* blocking */
+    return pthread_create(&child->shows, NULL, show_lines, child) == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "%s: no thread for its messages", label);
 }
 
-static void print_line(child_t *child) {
-    if (child->n_line > 0)
-        fprintf(stderr, "%s: %.*s\n", child->label, (int)child->n_line, child->line);
-    child->n_line = 0;
-}
-
-static void take(child_t *child, const char *bytes, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        if (bytes[i] == '\n') {
-            print_line(child);
-            continue;
-        }
-        mem_grow(&child->line, child->n_line, &child->capacity_line, 1);
-        child->line[child->n_line++] = bytes[i];
-    }
-}
-
-/* Closes `*fd` at its end. */
-static void read_some(child_t *child, int *fd, bool shown) {
-    char chunk[CHUNK_BYTES];
-    ssize_t got;
-    while ((got = read(*fd, chunk, sizeof chunk)) > 0)
-        if (shown)
-            take(child, chunk, (size_t)got);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+/* Drops what it has printed; if it has ended, notes how. */
+static void attend(child_t *child) {
+    char chunk[1 << 12];
+    while (read(child->process.out_fd, chunk, sizeof chunk) > 0)
+        ;
+    if (!subprocess_has_ended(&child->process))
         return;
-    close(*fd);
-    *fd = -1;
-}
-
-static void reap(child_t *child) {
     int wait_status = 0;
     while (waitpid(child->process.pid, &wait_status, 0) < 0 && errno == EINTR)
         ;
     child->process.pid = -1;
     child->exit_code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
-    if (child->process.err_fd >= 0)
-        read_some(child, &child->process.err_fd, true);
-    print_line(child);
+    close(child->process.out_fd);
+    pthread_join(child->shows, NULL); /* all that it wrote is shown */
     if (WIFSIGNALED(wait_status))
         fprintf(stderr, "%s: %s\n", child->label, strsignal(WTERMSIG(wait_status)));
-    for (int k = 0; k < 2; k++) {
-        int *fd = k == 0 ? &child->process.out_fd : &child->process.err_fd;
-        if (*fd >= 0)
-            close(*fd);
-        *fd = -1;
-    }
-    free(child->line);
-    child->line = NULL;
-}
-
-static void wait_for_output(child_t *children, size_t n) {
-    struct pollfd fds[2 * MOST_CHILDREN];
-    nfds_t n_fds = 0;
-    for (size_t i = 0; i < n; i++) {
-        fds[n_fds++] = (struct pollfd){.fd = children[i].process.out_fd, .events = POLLIN};
-        fds[n_fds++] = (struct pollfd){.fd = children[i].process.err_fd, .events = POLLIN};
-    }
-    if (poll(fds, n_fds, WAIT_MS) <= 0)
-        return;
-    for (size_t i = 0; i < n; i++) {
-        if (fds[2 * i].revents != 0)
-            read_some(&children[i], &children[i].process.out_fd, false);
-        if (fds[2 * i + 1].revents != 0)
-            read_some(&children[i], &children[i].process.err_fd, true);
-    }
 }
 
 static void interrupt(child_t *children, size_t n) {
@@ -224,12 +192,12 @@ static void interrupt(child_t *children, size_t n) {
 static void children_wait(child_t *children, size_t n, const volatile sig_atomic_t *interrupted) {
     bool reported = false;
     for (size_t n_running = n; n_running > 0;) {
-        wait_for_output(children, n);
+        poll(NULL, 0, WAIT_MS);
         bool failed = *interrupted != 0;
         n_running = 0;
         for (size_t i = 0; i < n; i++) {
-            if (children[i].process.pid > 0 && subprocess_has_ended(&children[i].process))
-                reap(&children[i]);
+            if (children[i].process.pid > 0)
+                attend(&children[i]);
             n_running += children[i].process.pid > 0;
             failed |= children[i].process.pid <= 0 &&
                       (children[i].exit_code < 0 || children[i].exit_code > STATUS_FAILED);
