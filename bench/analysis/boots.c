@@ -140,11 +140,10 @@ size_t boots_shared_cases(const record_t *first, const record_t *run, bool *shar
     AUTO(text_list_free) text_list_t differences = differences_of(first, run, false);
     if (differences.n > 0)
         return 0;
-    AUTO(record_index_free) record_index_t index = record_index_make(first);
     size_t n = 0;
     for (size_t i = 0; i < run->n_cases; i++) {
         const case_t *spec = &run->cases[i].spec;
-        if (is_calibration(spec) || record_index_find(&index, spec->id) == NULL)
+        if (is_calibration(spec) || record_find(first, spec->id) == NULL)
             continue;
         n += same_code(first, run, spec->workload);
         if (shared != NULL)
@@ -208,26 +207,19 @@ bool boots_same_code(const boots_t *boots, size_t i, const char *workload) {
 }
 
 boots_t boots_with(const boots_t *boots, const char *workload) {
-    boots_t found = {.first = boots->first,
-                     .runs = mem_zeroed(boots->n + 1, sizeof *found.runs),
-                     .indexes = mem_zeroed(boots->n + 1, sizeof *found.indexes)};
+    boots_t found = {.first = boots->first, .runs = mem_zeroed(boots->n + 1, sizeof *found.runs)};
     for (size_t i = 0; i < boots->n; i++) {
         const case_result_t *result = NULL;
         while ((result = record_next(boots->runs[i], result)) != NULL &&
                (is_calibration(&result->spec) || strcmp(result->spec.workload, workload) != 0))
             ;
-        if (result == NULL || !boots_same_code(boots, i, workload))
-            continue;
-        found.runs[found.n] = boots->runs[i];
-        found.indexes[found.n++] = record_index_make(boots->runs[i]);
+        if (result != NULL && boots_same_code(boots, i, workload))
+            found.runs[found.n++] = boots->runs[i];
     }
     return found;
 }
 
 void boots_free(boots_t *boots) {
-    for (size_t i = 0; boots->indexes != NULL && i < boots->n; i++)
-        record_index_free(&boots->indexes[i]);
-    free(boots->indexes);
     free(boots->runs);
     *boots = (boots_t){0};
 }
@@ -246,10 +238,7 @@ static bool are_comparable(const case_result_t *first, const case_result_t *foun
 /* The same case of another boot; NULL if it has none that can be compared, or runs other machine code. */
 static const case_result_t *same_case(const boots_t *boots, size_t i, const case_result_t *first,
                                       const char *phase) {
-    const case_result_t *found = NULL;
-    if (first != NULL)
-        found = boots->indexes != NULL ? record_index_find(&boots->indexes[i], first->spec.id)
-                                       : record_find(boots->runs[i], first->spec.id);
+    const case_result_t *found = first != NULL ? record_find(boots->runs[i], first->spec.id) : NULL;
     if (found == NULL || !boots_same_code(boots, i, first->spec.workload) ||
         !are_comparable(first, found, phase))
         return NULL;

@@ -24,7 +24,6 @@ typedef struct boots {
     const record_t *first; /* borrowed; NULL: there are none */
     const record_t **runs; /* the array is owned, the runs are borrowed */
     size_t n;
-    record_index_t *indexes; /* of each; NULL but after boots_with() */
 } boots_t;
 
 /* Does `run` have the same GPU (without one: CPU) as `first`, and the same sweeps, text by text? */

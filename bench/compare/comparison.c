@@ -140,15 +140,12 @@ static void pair_open(pair_t *pair, const text_list_t *phases, const text_list_t
 static void make_pairs(comparison_t *comparison, const text_list_t *phases,
                        const text_list_t *allow) {
     const record_t *base = comparison->base, *candidate = comparison->candidate;
-    AUTO(record_index_free)
-    record_index_t in_base = record_index_make(base), in_candidate = record_index_make(candidate);
     size_t n = base->n_cases + candidate->n_cases;
     comparison->pairs = mem_zeroed(n + 1, sizeof *comparison->pairs);
     for (size_t i = 0; i < n; i++) {
         bool second = i >= base->n_cases;
         const case_result_t *own = second ? &candidate->cases[i - base->n_cases] : &base->cases[i];
-        const case_result_t *other =
-            record_index_find(second ? &in_base : &in_candidate, own->spec.id);
+        const case_result_t *other = record_find(second ? base : candidate, own->spec.id);
         if (is_calibration(&own->spec) || (second && other != NULL))
             continue;
         pair_t *pair = &comparison->pairs[comparison->n_pairs++];

@@ -53,13 +53,13 @@ static char *obstacle_of(const case_result_t *before, const case_result_t *resul
     return why;
 }
 
-static history_t series_of(const char *id, const char *phase, const record_t *runs,
-                           const record_index_t *indexes, size_t n_runs, const text_list_t *allow) {
+static history_t series_of(const char *id, const char *phase, const record_t *runs, size_t n_runs,
+                           const text_list_t *allow) {
     history_t series = {.id = mem_text(id), .phase = mem_text(phase), .n_runs = n_runs};
     const case_result_t *before = NULL;
     series.points = mem_alloc((n_runs + 1) * sizeof *series.points);
     for (size_t r = 0; r < n_runs; r++) {
-        const case_result_t *result = record_index_find(&indexes[r], id);
+        const case_result_t *result = record_find(&runs[r], id);
         const phase_t *found = timed_in(result, phase);
         AUTO_FREE char *why = found != NULL ? obstacle_of(before, result, phase, allow) : NULL;
         if (why != NULL)
@@ -77,9 +77,9 @@ static history_t series_of(const char *id, const char *phase, const record_t *ru
 }
 
 /* Cases of earlier runs are already collected. */
-static bool is_first(const record_index_t *indexes, size_t run, const char *id) {
+static bool is_first(const record_t *runs, size_t run, const char *id) {
     for (size_t r = 0; r < run; r++)
-        if (record_index_find(&indexes[r], id) != NULL)
+        if (record_find(&runs[r], id) != NULL)
             return false;
     return true;
 }
@@ -90,25 +90,20 @@ static history_list_t collect(const record_t *runs, size_t n_runs,
                               const history_options_t *options) {
     history_list_t list = {0};
     const char *case_id = options->case_id;
-    AUTO_FREE record_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
-    for (size_t r = 0; r < n_runs; r++)
-        indexes[r] = record_index_make(&runs[r]);
     for (size_t r = 0; r < n_runs; r++)
         for (size_t i = 0; i < runs[r].n_cases; i++) {
             const case_result_t *result = &runs[r].cases[i];
-            if (is_calibration(&result->spec) || !is_first(indexes, r, result->spec.id) ||
+            if (is_calibration(&result->spec) || !is_first(runs, r, result->spec.id) ||
                 (case_id != NULL && strcmp(case_id, result->spec.id) != 0))
                 continue;
             AUTO(text_list_free)
             text_list_t names = comparison_common_phases(result, NULL, &options->phases);
             for (size_t p = 0; p < names.n; p++) {
                 mem_grow(&list.items, list.n, &list.capacity, sizeof *list.items);
-                list.items[list.n++] = series_of(result->spec.id, names.items[p], runs, indexes,
-                                                 n_runs, &options->allow);
+                list.items[list.n++] =
+                    series_of(result->spec.id, names.items[p], runs, n_runs, &options->allow);
             }
         }
-    for (size_t r = 0; r < n_runs; r++)
-        record_index_free(&indexes[r]);
     return list;
 }
 

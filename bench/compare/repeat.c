@@ -249,9 +249,8 @@ static void compare_headlines(repeat_t *repeat, const record_t *a, const record_
 }
 
 static void compare_pair(repeat_t *repeat, const record_t *a, const record_t *b) {
-    AUTO(record_index_free) record_index_t index = record_index_make(b);
     for (const case_result_t *one = record_next(a, NULL); one != NULL; one = record_next(a, one)) {
-        const case_result_t *other = record_index_find(&index, one->spec.id);
+        const case_result_t *other = record_find(b, one->spec.id);
         if (one->status == CASE_OK && other != NULL && other->status == CASE_OK &&
             !is_calibration(&one->spec))
             compare_cases(repeat, one, other, (const char *const[]){a->name, b->name});

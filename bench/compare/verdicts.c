@@ -159,18 +159,13 @@ stats_side_t phase_side(const phase_t *phase) {
     return stats_side_of(&rounds, phase->pass_starts, phase->n_passes, &phase->bimodal);
 }
 
-typedef struct learning {
-    const record_index_t *indexes;
-    size_t n_runs;
-} learning_t;
-
-static double learn_cell(const learning_t *learning, const case_result_t *base,
+static double learn_cell(const record_t *runs, size_t n_runs, const case_result_t *base,
                          const phase_t *phase) {
-    AUTO_FREE stats_side_t *sides = mem_zeroed(learning->n_runs + 1, sizeof *sides);
+    AUTO_FREE stats_side_t *sides = mem_zeroed(n_runs + 1, sizeof *sides);
     size_t n = 0;
     sides[n++] = phase_side(phase);
-    for (size_t i = 0; i < learning->n_runs; i++) {
-        const case_result_t *other = record_index_find(&learning->indexes[i], base->spec.id);
+    for (size_t i = 0; i < n_runs; i++) {
+        const case_result_t *other = record_find(&runs[i], base->spec.id);
         if (other == NULL || other->status != CASE_OK || !same_code(base, other))
             continue;
         const phase_t *same = result_phase(other, phase->name);
@@ -187,13 +182,13 @@ static void add_case(json_t *cells, const char *id, json_t *phases) {
     json_decref(phases);
 }
 
-static json_t *learn(const learning_t *learning, const record_t *base) {
+static json_t *learn(const record_t *base, const record_t *runs, size_t n_runs) {
     json_t *cells = json_object();
     for (size_t i = 0; i < base->n_cases; i++) {
         const case_result_t *result = &base->cases[i];
         json_t *phases = json_object();
         for (size_t p = 0; p < result->n_phases && result->status == CASE_OK; p++) {
-            double floor_frac = learn_cell(learning, result, &result->phases[p]);
+            double floor_frac = learn_cell(runs, n_runs, result, &result->phases[p]);
             if (floor_frac > 0)
                 json_object_set_new(phases, result->phases[p].name, json_real(floor_frac));
         }
@@ -273,13 +268,7 @@ status_t floors_learn(const record_t *base, const record_t *runs, size_t n_runs,
     *floors = NULL;
     for (size_t i = 0; i < n_runs; i++)
         TRY(check_build(base, &runs[i], err));
-    AUTO_FREE record_index_t *indexes = mem_zeroed(n_runs, sizeof *indexes);
-    for (size_t i = 0; i < n_runs; i++)
-        indexes[i] = record_index_make(&runs[i]);
-    const learning_t learning = {indexes, n_runs};
-    *floors = floors_new(learn(&learning, base), json_object(), n_runs + 1);
-    for (size_t i = 0; i < n_runs; i++)
-        record_index_free(&indexes[i]);
+    *floors = floors_new(learn(base, runs, n_runs), json_object(), n_runs + 1);
     return STATUS_OK;
 }
 

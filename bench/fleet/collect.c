@@ -402,21 +402,20 @@ static void count_case(fleet_t *fleet, const row_t *row) {
 }
 
 /* The cases of run `first` that no earlier run has: each case once. */
-static size_t add_rows(const fleet_t *fleet, const record_index_t *indexes, size_t first,
-                       row_t *rows) {
+static size_t add_rows(const fleet_t *fleet, size_t first, row_t *rows) {
     const size_t n_machines = fleet->evidence.n_machines;
     size_t n = 0;
     for (size_t i = 0; i < fleet->runs[first].n_cases; i++) {
         const case_result_t *result = &fleet->runs[first].cases[i];
         bool known = is_calibration(&result->spec);
         for (size_t m = 0; m < first && !known; m++)
-            known = record_index_find(&indexes[m], result->spec.id) != NULL;
+            known = record_find(&fleet->runs[m], result->spec.id) != NULL;
         if (known)
             continue;
         row_t *row = &rows[n++];
         *row = (row_t){result->spec.id, mem_zeroed(n_machines, sizeof *row->results), n_machines};
         for (size_t m = first; m < n_machines; m++)
-            row->results[m] = record_index_find(&indexes[m], row->id);
+            row->results[m] = record_find(&fleet->runs[m], row->id);
     }
     return n;
 }
@@ -446,23 +445,19 @@ static status_t collect_rows(fleet_t *fleet, row_t *rows, size_t n_rows, error_t
 status_t fleet_collect(fleet_t *fleet, error_t *err) {
     const size_t n_machines = fleet->evidence.n_machines;
     size_t most = 0, n_rows = 0;
-    AUTO_FREE record_index_t *indexes = mem_zeroed(n_machines, sizeof *indexes);
     fleet->machines = mem_zeroed(n_machines, sizeof *fleet->machines);
     for (size_t m = 0; m < n_machines; m++) {
         const record_t *run = &fleet->runs[m];
-        indexes[m] = record_index_make(run);
         fleet->machines[m] =
             (fleet_machine_t){.run = run, .name = name_of(fleet, run), .lowest_sm_mhz = NAN};
         most += run->n_cases;
     }
     AUTO_FREE row_t *rows = mem_zeroed(most + 1, sizeof *rows);
     for (size_t m = 0; m < n_machines; m++)
-        n_rows += add_rows(fleet, indexes, m, rows + n_rows);
+        n_rows += add_rows(fleet, m, rows + n_rows);
     const status_t status = collect_rows(fleet, rows, n_rows, err);
     for (size_t i = 0; i < n_rows; i++)
         free(rows[i].results);
-    for (size_t m = 0; m < n_machines; m++)
-        record_index_free(&indexes[m]);
     return status;
 }
 

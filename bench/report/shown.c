@@ -24,6 +24,7 @@ static void fill_part(const shown_run_t *shown, shown_part_t *part, const char *
     part->steady = *whole;
     part->steady.cases = mem_zeroed(whole->n_cases + 1, sizeof *part->steady.cases);
     part->steady.n_cases = 0;
+    part->steady.by_id = NULL;
     for (size_t i = 0; i < whole->n_cases; i++)
         if (is_part_of(&whole->cases[i], workload) && !is_cold_start(&whole->cases[i])) {
             part->steady.cases[part->steady.n_cases++] = whole->cases[i]; /* borrowed */

@@ -297,12 +297,11 @@ static bool is_of_today(const record_t *run, const char *text, const case_t *spe
     return !known;
 }
 
-static void add_missing(const record_t *run, const sweep_t *sweep, const record_index_t *index,
-                        text_list_t *missing) {
+static void add_missing(const record_t *run, const sweep_t *sweep, text_list_t *missing) {
     for (size_t i = 0; i < sweep->n_cases; i++) {
         const case_t *spec = &sweep->cases[i];
-        if (record_index_find(index, spec->id) == NULL &&
-            !text_list_has(&run->left_out, spec->engine) && !is_of_today(run, sweep->text, spec))
+        if (record_find(run, spec->id) == NULL && !text_list_has(&run->left_out, spec->engine) &&
+            !is_of_today(run, sweep->text, spec))
             text_list_add_new(missing, spec->id);
     }
 }
@@ -313,7 +312,6 @@ static void print_missing(const report_t *report) {
     const char *workload = workload_of(report->run);
     if (run->finished == NULL || run->shard != NULL || workload == NULL || report->root == NULL)
         return;
-    record_index_t index = record_index_make(run);
     text_list_t missing = {0};
     for (size_t i = 0; i < run->n_sweeps; i++) {
         error_t none = ERROR_INIT;
@@ -322,10 +320,9 @@ static void print_missing(const report_t *report) {
             STATUS_OK)
             continue;
         if (strcmp(sweep.workload->name, workload) == 0)
-            add_missing(run, &sweep, &index, &missing);
+            add_missing(run, &sweep, &missing);
         sweep_free(&sweep);
     }
-    record_index_free(&index);
     const size_t n = missing.n;
     if (n > 0)
         print(report, "- **Missing**: in the sweeps, without a line (cases: %zu): %s.\n", n,

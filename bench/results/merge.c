@@ -66,14 +66,11 @@ static void take_passes(record_t *merged, record_t *shard) {
 /* ISO 8601 times of one time zone sort as text. */
 static void widen_times(record_t *merged, record_t *shard) {
     if (shard->started != NULL &&
-        (merged->started == NULL || strcmp(shard->started, merged->started) < 0)) {
+        (merged->started == NULL || strcmp(shard->started, merged->started) < 0))
         mem_set_text(&merged->started, shard->started);
-    }
     bool open = merged->finished == NULL || shard->finished == NULL;
-    if (open || strcmp(shard->finished, merged->finished) > 0) {
-        free(merged->finished);
-        merged->finished = open ? NULL : mem_text(shard->finished);
-    }
+    if (open || strcmp(shard->finished, merged->finished) > 0)
+        mem_set_text(&merged->finished, open ? NULL : shard->finished);
     merged->n_dropped_lines += shard->n_dropped_lines;
 }
 
@@ -149,8 +146,7 @@ status_t merge_add(merge_t *merge, const char *folder, error_t *err) {
         return status;
     }
     merge->run = shard;
-    free(merge->run.shard);
-    merge->run.shard = NULL;
+    mem_set_text(&merge->run.shard, NULL);
     drop_shard_option(&merge->run.argv);
     return STATUS_OK;
 }
@@ -160,12 +156,6 @@ static const char *folder_of(const merge_t *merge, const case_result_t *result) 
     while (i > 1 && merge->starts[i - 1] > (size_t)(result - merge->run.cases))
         i--;
     return merge->folders.items[i - 1];
-}
-
-static int by_key(const void *a, const void *b) {
-    const case_result_t *const *x = a, *const *y = b;
-    const int order = record_compare_keys(*x, *y);
-    return order != 0 ? order : (*x > *y) - (*x < *y);
 }
 
 /* Each shard calibrates; one calibration of a pass is enough, as their machines are of one kind. */
@@ -184,12 +174,9 @@ static status_t check_same(const merge_t *merge, const case_result_t *known,
 /* A pass of a case that is in two shards must be the same, samples included. */
 status_t merge_drop_repeated(merge_t *merge, error_t *err) {
     record_t *run = &merge->run;
-    AUTO_FREE const case_result_t **order = mem_alloc((run->n_cases + 1) * sizeof *order);
+    AUTO_FREE case_result_t **order = record_sorted(run);
     AUTO_FREE bool *is_repeated = mem_zeroed(run->n_cases + 1, sizeof *is_repeated);
     size_t n = 0;
-    for (size_t i = 0; i < run->n_cases; i++)
-        order[i] = &run->cases[i];
-    qsort(order, run->n_cases, sizeof *order, by_key);
     for (size_t i = 1; i < run->n_cases; i++)
         if (record_compare_keys(order[i - 1], order[i]) == 0) {
             TRY(check_same(merge, order[i - 1], order[i], err));

@@ -153,7 +153,7 @@ static unsigned passes_asked(const record_t *run, const char *workload) {
 }
 
 /* Who leaves out a slow pass of a case that is finished changes its median. */
-static status_t check_finished(const record_t *run, const case_result_t *const *lines, size_t n,
+static status_t check_finished(const record_t *run, case_result_t *const *lines, size_t n,
                                error_t *err) {
     unsigned n_passes = 0, last = 0;
     /* A case that one build of an --against run fails is not measured in the other. */
@@ -180,11 +180,21 @@ static status_t check_finished(const record_t *run, const case_result_t *const *
 }
 
 static int by_key_of_case(const void *a, const void *b) {
-    return record_compare_keys(*(const case_result_t *const *)a, *(const case_result_t *const *)b);
+    const case_result_t *const *x = a, *const *y = b;
+    const int order = record_compare_keys(*x, *y);
+    return order != 0 ? order : (*x > *y) - (*x < *y);
 }
 
-static status_t check_case(const record_t *run, const case_result_t *const *lines, size_t n,
-                           bool passes, error_t *err) {
+case_result_t **record_sorted(const record_t *run) {
+    case_result_t **sorted = mem_alloc((run->n_cases + 1) * sizeof *sorted);
+    for (size_t i = 0; i < run->n_cases; i++)
+        sorted[i] = &run->cases[i];
+    qsort(sorted, run->n_cases, sizeof *sorted, by_key_of_case);
+    return sorted;
+}
+
+static status_t check_case(const record_t *run, case_result_t *const *lines, size_t n, bool passes,
+                           error_t *err) {
     for (size_t i = 1; i < n; i++)
         for (size_t k = 0; k < i; k++)
             if (check_pair(lines[k], lines[i], err) != STATUS_OK)
@@ -197,14 +207,10 @@ static status_t check_case(const record_t *run, const case_result_t *const *line
 /* Refuse lines that do not fit together, or to run.json: in the order of the file, so that the first is named. With
  * `passes`, a finished run has all of them: resuming it measures those that it lacks, merging it counts them. */
 static status_t record_check(const record_t *run, bool passes, error_t *err) {
-    AUTO_FREE const case_result_t **order = mem_alloc((run->n_cases + 1) * sizeof *order);
-    for (size_t i = 0; i < run->n_cases; i++) {
-        order[i] = &run->cases[i];
-        if (check_line(run, order[i], err) != STATUS_OK)
-            return refuse(run, order[i], err);
-    }
-    if (run->n_cases > 0)
-        qsort(order, run->n_cases, sizeof *order, by_key_of_case);
+    AUTO_FREE case_result_t **order = record_sorted(run);
+    for (size_t i = 0; i < run->n_cases; i++)
+        if (check_line(run, &run->cases[i], err) != STATUS_OK)
+            return refuse(run, &run->cases[i], err);
     for (size_t first = 0, next; first < run->n_cases; first = next) {
         for (next = first + 1; next < run->n_cases; next++)
             if (strcmp(order[next]->spec.id, order[first]->spec.id) != 0)
@@ -263,13 +269,10 @@ static bool join(case_result_t *const *lines, size_t n, case_result_t *joined) {
 
 void record_join_passes(record_t *run) {
     const size_t n = run->n_cases;
-    case_result_t **order = mem_alloc((n + 1) * sizeof *order);
-    size_t *starts = mem_alloc((n + 1) * sizeof *starts), n_joined = 0;
+    AUTO_FREE case_result_t **order = record_sorted(run);
+    AUTO_FREE size_t *starts = mem_alloc((n + 1) * sizeof *starts);
     AUTO_FREE bool *is_kept = mem_zeroed(n + 1, sizeof *is_kept);
-    for (size_t i = 0; i < n; i++)
-        order[i] = &run->cases[i];
-    if (n > 0)
-        qsort(order, n, sizeof *order, by_key_of_case);
+    size_t n_joined = 0;
     for (size_t i = 0; i < n; i++)
         if (i == 0 || strcmp(order[i]->spec.id, order[i - 1]->spec.id) != 0)
             starts[n_joined++] = i;
@@ -287,8 +290,7 @@ void record_join_passes(record_t *run) {
     for (size_t i = 0; i < n; i++)
         if (is_kept[i])
             run->cases[run->n_cases++] = run->cases[i];
-    free(starts);
-    free(order);
+    run->by_id = record_sorted(run);
 }
 
 /* ==== reading a run =========================================================================== */
@@ -298,7 +300,17 @@ const case_result_t *record_next(const record_t *run, const case_result_t *after
     return i < run->n_cases ? &run->cases[i] : NULL;
 }
 
+static int compare_id(const void *id, const void *item) {
+    const case_result_t *const *result = item;
+    return strcmp(id, (*result)->spec.id);
+}
+
 case_result_t *record_find(const record_t *run, const char *id) {
+    if (run->by_id != NULL) {
+        case_result_t **found =
+            bsearch(id, run->by_id, run->n_cases, sizeof *run->by_id, compare_id);
+        return found != NULL ? *found : NULL;
+    }
     for (size_t i = 0; i < run->n_cases; i++)
         if (strcmp(run->cases[i].spec.id, id) == 0)
             return &run->cases[i];
@@ -354,6 +366,7 @@ void record_free(record_t *run) {
     for (size_t i = 0; i < run->n_cases; i++)
         result_free(&run->cases[i]);
     free(run->cases);
+    free(run->by_id);
     *run = (record_t){0};
 }
 
@@ -399,7 +412,7 @@ static int by_key(const void *a, const void *b) {
 
 /* A later line replaces an earlier one with the same id and pass, at the place of the earlier one. */
 static void drop_repeated(const line_list_t *lines) {
-    line_t **order = mem_alloc((lines->n + 1) * sizeof *order);
+    AUTO_FREE line_t **order = mem_alloc((lines->n + 1) * sizeof *order);
     size_t n = 0;
     for (size_t i = 0; i < lines->n; i++)
         if (lines->items[i].status == STATUS_OK)
@@ -414,7 +427,6 @@ static void drop_repeated(const line_list_t *lines) {
             order[next]->status = STATUS_FAILED; /* moved */
         }
     }
-    free(order);
 }
 
 /* Move the results of the lines into the run, which may hold those of another journal. */
@@ -454,7 +466,7 @@ static status_t check_lines(record_t *run, const line_list_t *lines, const char 
 
 /* A full sweep has thousands of long lines: parse them on all cores. */
 static status_t load_lines(record_t *run, const char *path, hash_t *hash, error_t *err) {
-    char *data;
+    AUTO_FREE char *data = NULL;
     size_t size;
     TRY(fs_read_up_to(path, JOURNAL_MOST, &data, &size, err));
     line_list_t lines = split_lines(data, size);
@@ -465,19 +477,12 @@ static status_t load_lines(record_t *run, const char *path, hash_t *hash, error_
         line->status = result_from_text(line->text, line->length, &line->result, &ignored);
     }
     status_t status = check_lines(run, &lines, path, err);
-    if (status == STATUS_OK) {
-        for (size_t i = 0; i < lines.n; i++)
-            if (lines.items[i].status == STATUS_OK)
-                hash_add(hash, lines.items[i].text, lines.items[i].length);
-        drop_repeated(&lines);
-        add_results(run, &lines);
-    } else {
-        for (size_t i = 0; i < lines.n; i++)
-            if (lines.items[i].status == STATUS_OK)
-                result_free(&lines.items[i].result);
-    }
+    for (size_t i = 0; i < lines.n; i++)
+        if (lines.items[i].status == STATUS_OK)
+            hash_add(hash, lines.items[i].text, lines.items[i].length);
+    drop_repeated(&lines);
+    add_results(run, &lines);
     free(lines.items);
-    free(data);
     return status;
 }
 
@@ -547,35 +552,4 @@ spent_t record_spent(const record_t *run) {
         for (spent_on_t on = 0; on < SPENT_KINDS; on++)
             all.ns[on] += spent_on(&run->passes[i], on);
     return all;
-}
-
-/* ==== cases by id ============================================================================= */
-
-static int by_id(const void *a, const void *b) {
-    const case_result_t *const *x = a, *const *y = b;
-    return strcmp((*x)->spec.id, (*y)->spec.id);
-}
-
-record_index_t record_index_make(const record_t *run) {
-    record_index_t index = {mem_alloc((run->n_cases + 1) * sizeof *index.cases), run->n_cases};
-    for (size_t i = 0; i < run->n_cases; i++)
-        index.cases[i] = &run->cases[i];
-    qsort(index.cases, index.n, sizeof *index.cases, by_id);
-    return index;
-}
-
-static int compare_id(const void *id, const void *item) {
-    const case_result_t *const *result = item;
-    return strcmp(id, (*result)->spec.id);
-}
-
-const case_result_t *record_index_find(const record_index_t *index, const char *id) {
-    const case_result_t **found =
-        bsearch(id, index->cases, index->n, sizeof *index->cases, compare_id);
-    return found != NULL ? *found : NULL;
-}
-
-void record_index_free(record_index_t *index) {
-    free(index->cases);
-    *index = (record_index_t){0};
 }

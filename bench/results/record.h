@@ -48,6 +48,7 @@ typedef struct record {
     size_t n_passes;
     case_result_t *cases;
     size_t n_cases, cases_capacity;
+    case_result_t **by_id;  /* record_sorted(); NULL: the passes are not joined */
     size_t n_dropped_lines; /* incomplete last line of cases.jsonl: 0 or 1 */
 } record_t;
 
@@ -89,16 +90,6 @@ const char *record_other_sweep(const record_t *first, const record_t *other);
 void record_warn_dropped(const record_t *run);
 /* The same, that the run was not finished, and that its lines were edited. For commands that only read runs. */
 void record_warn_incomplete(const record_t *run);
-
-/* Cases by id, for runs with thousands. Borrows the cases: none may be added while it exists. */
-typedef struct record_index {
-    const case_result_t **cases; /* sorted by id */
-    size_t n;
-} record_index_t;
-
-record_index_t record_index_make(const record_t *run);
-const case_result_t *record_index_find(const record_index_t *index, const char *id); /* or NULL */
-void record_index_free(record_index_t *index);
 
 /* Write run.json: at the start of a run, and at its end with `finished`. */
 status_t record_write_header(const record_t *run, error_t *err);
@@ -160,6 +151,8 @@ void run_unlock(run_lock_t *lock);
 status_t record_read_header(const char *folder, record_t *run, error_t *err);
 /* Order of lines by id and pass, or by id and draw without a pass. 0: the later replaces the earlier. */
 int record_compare_keys(const case_result_t *a, const case_result_t *b);
+/* All, in this order, then in that of the run; the caller frees the list. */
+case_result_t **record_sorted(const record_t *run);
 /* Join the passes of each case, at the place of its first. */
 void record_join_passes(record_t *run);
 
