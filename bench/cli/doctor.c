@@ -24,15 +24,9 @@
 
 /* ==== the user's own workers ================================================================== */
 
-/* The workers of the user's own engines. */
-
-/* What the worker of an engine answers to hello on a device. */
-typedef struct own_worker {
-    json_t *hello; /* NULL: it does not start */
-    char *reason;  /* why not, in one line; NULL if it does */
-} own_worker_t;
-
 static const char *const OWN_DEVICES[] = {"cpu", "cuda", NULL};
+
+enum { OWN_TIMEOUT_S = 20, TIMEOUT_S = 120 };
 
 /* A Python exception begins with a head, and ends with what happened. The caller frees it. */
 static char *in_one_line(const char *reason) {
@@ -41,34 +35,9 @@ static char *in_one_line(const char *reason) {
                       last != NULL ? last + 1 : "");
 }
 
-/* Starts and ends it. */
-static own_worker_t own_worker_ask(const char *root, const char *engine, const char *device) {
-    enum { TIMEOUT_S = 20 };
-    own_worker_t found = {0};
-    workers_t workers = {.root = root};
-    AUTO(case_free) case_t spec = {.engine = mem_text(engine), .device = mem_text(device)};
-    worker_link_t *link = NULL;
-    error_t why = ERROR_INIT;
-    if (workers_find(&workers, &spec, "", &link, &why) == STATUS_OK &&
-        worker_link_start(link, TIMEOUT_S, &why) == STATUS_OK)
-        found.hello = json_incref(link->hello);
-    else
-        found.reason = in_one_line(why.text);
-    workers_free(&workers);
-    return found;
-}
-
-static void own_worker_free(own_worker_t *worker) {
-    json_decref(worker->hello);
-    free(worker->reason);
-    *worker = (own_worker_t){0};
-}
-
 /* ==== what Python lacks ======================================================================= */
 
 /* Python and its packages, as a worker checks them. */
-
-enum { TIMEOUT_S = 120 };
 
 /* What `worker.py --needs` of this engine prints, an array; NULL if it fails. */
 static json_t *doctor_ask_python(const char *root, const char *engine, error_t *err) {
@@ -126,19 +95,20 @@ static status_t list_workloads(const cli_args_t *args, error_t *err) {
 
 /* The engine and the device as --engine and --set take them. */
 static void list_script(const char *root, const char *engine, const char *device) {
-    AUTO(own_worker_free) own_worker_t worker = own_worker_ask(root, engine, device);
-    const char *workload, *reason = worker.reason;
+    error_t why = ERROR_INIT;
+    json_auto_t *hello = workers_hello(root, engine, device, 0, OWN_TIMEOUT_S, &why);
+    AUTO_FREE char *reason =
+        in_one_line(hello == NULL ? why.text : "its answer to hello has no \"capabilities\"");
+    const char *workload;
     size_t n_found = 0, i;
     json_t *variants, *variant;
-    json_object_foreach(json_object_get(worker.hello, "capabilities"), workload, variants) {
+    json_object_foreach(json_object_get(hello, "capabilities"), workload, variants) {
         json_array_foreach(variants, i, variant) {
             if (json_is_string(variant))
                 n_found += printf("%-12s %-8s %s device=%s\n", workload, engine,
                                   json_string_value(variant), device) > 0;
         }
     }
-    if (reason == NULL)
-        reason = "its answer to hello has no \"capabilities\"";
     if (n_found == 0)
         printf("–            %-8s device=%s: %s\n", engine, device, reason);
 }
@@ -186,19 +156,13 @@ static status_t list_sweeps(const cli_args_t *args, error_t *err) {
  * such device. The caller frees it. */
 static char *describe_device(const char *root, const char *engine, int index, const char *separator,
                              error_t *err) {
-    workers_t workers = {.root = root, .device = index};
-    AUTO(case_free) case_t spec = {.engine = mem_text(engine), .device = mem_text(engine)};
-    worker_link_t *link = NULL;
-    char *text = NULL;
-    if (workers_find(&workers, &spec, "", &link, err) == STATUS_OK &&
-        worker_link_start(link, 60, err) == STATUS_OK) {
-        const json_t *device = json_object_get(link->hello, "device");
-        const char *name = json_string_value(json_object_get(device, "name"));
-        const char *arch = json_string_value(json_object_get(device, "arch"));
-        text = mem_format("%s%s%s", name != NULL ? name : "", separator, arch != NULL ? arch : "");
-    }
-    workers_free(&workers);
-    return text;
+    json_auto_t *hello = workers_hello(root, engine, engine, index, 60, err);
+    const json_t *device = json_object_get(hello, "device");
+    const char *name = json_string_value(json_object_get(device, "name"));
+    const char *arch = json_string_value(json_object_get(device, "arch"));
+    return hello == NULL ? NULL
+                         : mem_format("%s%s%s", name != NULL ? name : "", separator,
+                                      arch != NULL ? arch : "");
 }
 
 static status_t list_devices(const cli_args_t *args, error_t *err) {
@@ -471,12 +435,16 @@ static void find_python(finding_list_t *findings, const char *root, const char *
 }
 
 /* "CPU, version 2.4.0", or why it does not start. */
-static const char *own_worker_text(arena_t *texts, const own_worker_t *worker, const char *engine) {
-    if (worker->hello == NULL)
-        return arena_format(texts, "%s", worker->reason);
-    const json_t *device = json_object_get(worker->hello, "device");
+static const char *own_worker_text(arena_t *texts, const char *root, const char *engine,
+                                   const char *on, bool *found) {
+    error_t why = ERROR_INIT;
+    json_auto_t *hello = workers_hello(root, engine, on, 0, OWN_TIMEOUT_S, &why);
+    if (hello == NULL)
+        return arena_keep(texts, in_one_line(why.text));
+    *found = true;
+    const json_t *device = json_object_get(hello, "device");
     const char *name = json_string_value(json_object_get(device, "name"));
-    const json_t *version = json_object_get(json_object_get(worker->hello, "versions"), engine);
+    const json_t *version = json_object_get(json_object_get(hello, "versions"), engine);
     name = name != NULL ? name : "found";
     return json_is_string(version)
                ? arena_format(texts, "%s, version %s", name, json_string_value(version))
@@ -498,12 +466,9 @@ static void find_own_engines(finding_list_t *findings, const char *root) {
             &findings->texts, "as its worker says, or mend reference_%s/worker.py", engine);
         bool found = false;
         AUTO(text_list_free) text_list_t states = {0};
-        for (const char *const *device = OWN_DEVICES; *device != NULL; device++) {
-            AUTO(own_worker_free) own_worker_t worker = own_worker_ask(root, engine, *device);
-            found = found || worker.hello != NULL;
-            text_list_add_format(&states, "%s: %s", *device,
-                                 own_worker_text(&findings->texts, &worker, engine));
-        }
+        for (const char *const *on = OWN_DEVICES; *on != NULL; on++)
+            text_list_add_format(&states, "%s: %s", *on,
+                                 own_worker_text(&findings->texts, root, engine, *on, &found));
         AUTO_FREE char *detail = text_list_join(&states, "; ");
         text_make_plain(detail);
         add(findings, &finding, found, detail);

@@ -227,7 +227,7 @@ static char *try_variant(const case_t *spec, const char *variant, worker_link_t 
     mem_set_text(&own.variant, variant);
     contender_init(&contender, &own, worker, NULL, &settings);
     contender.may_retry = false; /* a reference that hangs would do so again */
-    made_inputs_t made;
+    AUTO(made_inputs_free) made_inputs_t made = {0};
     error_t err = ERROR_INIT;
     status_t status = made_inputs_open(&own, worker, settings.seed, TIMEOUT_S, &made, &err);
     contender.made = &made;
@@ -240,7 +240,6 @@ static char *try_variant(const case_t *spec, const char *variant, worker_link_t 
     char *reason = contender.active ? NULL : mem_text(contender.result.reason);
     contender_finish(&contender);
     contender_free(&contender);
-    made_inputs_free(&made);
     return reason;
 }
 
@@ -282,12 +281,6 @@ static void try_case(const workload_t *workload, const case_t *spec, bool smalle
             note(found, spec,
                  mem_format("reference.py ended its process, or did not return: %s", reason));
     }
-}
-
-static status_t start_worker(workers_t *workers, const case_t *spec, worker_link_t **worker,
-                             error_t *err) {
-    TRY(workers_find(workers, spec, "", worker, err));
-    return worker_link_start(*worker, TIMEOUT_S, err);
 }
 
 /* ---- reference.c ------------------------------------------------------------------------------ */
@@ -352,7 +345,7 @@ static status_t compare_references(const case_t *spec, workers_t *workers, worke
     mem_set_text(&of_c.variant, workload->c_oracle);
     mem_set_text(&of_c.engine, "cpu");
     TRY(compile_reference(&of_c, workers->root, &programs, err));
-    TRY(start_worker(workers, &of_c, &in_c, err));
+    TRY(workers_start(workers, &of_c, "", TIMEOUT_S, &in_c, err));
     TRY(made_inputs_open(&of_python, python, secret_seed(), TIMEOUT_S, &made, err));
     TRY(output_of(&of_python, NULL, python, &made, &by_python, err));
     TRY(output_of(&of_c, programs.items, in_c, &made, &by_c, err));
@@ -368,7 +361,7 @@ static status_t check_reference(const workload_t *workload, const char *root, er
     progress_start(&progress, false, 0);
     AUTO(case_free) case_t defaults = example_case(workload, d->dtypes.items[0], false);
     progress_say(&progress, "starting Python with PyTorch");
-    status_t status = start_worker(&workers, &defaults, &worker, err);
+    status_t status = workers_start(&workers, &defaults, "", TIMEOUT_S, &worker, err);
     for (size_t i = 0; status == STATUS_OK && worker->running && i < 2 * d->dtypes.n; i++) {
         AUTO(case_free) case_t spec = example_case(workload, d->dtypes.items[i / 2], i % 2 == 0);
         error_t why = ERROR_INIT;
@@ -394,16 +387,12 @@ static status_t check_reference(const workload_t *workload, const char *root, er
 
 status_t described_check_oracle(const workload_t *workload, const char *root, error_t *err) {
     const description_t *d = described_find(workload->name);
-    workers_t workers = {.root = root};
+    AUTO(workers_free) workers_t workers = {.root = root};
     worker_link_t *worker;
     AUTO(case_free) case_t spec = example_case(workload, d->dtypes.items[0], false);
-    status_t status = start_worker(&workers, &spec, &worker, err);
-    AUTO_FREE char *reason =
-        status == STATUS_OK ? try_variant(&spec, "oracle", worker, false) : NULL;
-    if (reason != NULL)
-        status = error_set(err, STATUS_USAGE, "%s", reason);
-    workers_free(&workers);
-    return status;
+    TRY(workers_start(&workers, &spec, "", TIMEOUT_S, &worker, err));
+    AUTO_FREE char *reason = try_variant(&spec, "oracle", worker, false);
+    return reason == NULL ? STATUS_OK : error_set(err, STATUS_USAGE, "%s", reason);
 }
 
 /* ---- implementations in Python ---------------------------------------------------------------- */
@@ -416,20 +405,18 @@ static status_t print_wrong_scripts(const char *root, const char *python, const 
     AUTO(subprocess_result_free) subprocess_result_t answer = {0};
     text_list_add_words(&argv, python, script, NULL);
     text_list_add_all(&argv, paths);
-    status_t status = subprocess_run(text_list_argv(&argv), NULL, TIMEOUT_S, &answer, err);
-    if (status == STATUS_OK && answer.exit_code != 0)
-        status = error_set(err, STATUS_FAILED, "implementations cannot be read: %.300s",
-                           answer.timed_out ? "Python did not end" : answer.err);
-    AUTO(text_list_free) text_list_t lines = {0};
-    if (status == STATUS_OK)
-        lines = text_split(answer.out, '\n');
+    TRY(subprocess_run(text_list_argv(&argv), NULL, TIMEOUT_S, &answer, err));
+    if (answer.exit_code != 0)
+        return error_set(err, STATUS_FAILED, "implementations cannot be read: %.300s",
+                         answer.timed_out ? "Python did not end" : answer.err);
+    AUTO(text_list_free) text_list_t lines = text_split(answer.out, '\n');
     const size_t n_wrong = lines.n > 0 ? lines.n - 1 : 0; /* what is after the last line's end */
     for (size_t i = 0; i < n_wrong; i++)
         output_print(stdout, "  %-16s %s\n", "wrong", lines.items[i]);
-    if (n_wrong > 0)
-        status = error_set(err, STATUS_FAILED, "%zu of %zu implementations wrong, see above",
+    return n_wrong == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "%zu of %zu implementations wrong, see above",
                            n_wrong, paths->n);
-    return status;
 }
 
 /* They are read, not run: one may need a GPU, or build an extension for minutes. */
@@ -437,15 +424,14 @@ static status_t check_scripts(const workload_t *workload, const char *root, size
                               error_t *err) {
     AUTO(text_list_free) text_list_t stems = {0}, paths = {0};
     AUTO_FREE char *python = NULL, *folder = workload_folder(root, workload);
-    status_t status = workload_scripts(workload, root, &stems, err);
+    TRY(workload_scripts(workload, root, &stems, err));
     for (size_t i = 0; i < stems.n; i++)
         text_list_add_format(&paths, "%s/%s.py", folder, stems.items[i]);
     *n = paths.n;
-    if (status == STATUS_OK && paths.n > 0)
-        status = workers_find_python(root, NULL, "python", &python, err);
-    if (status == STATUS_OK && paths.n > 0)
-        status = print_wrong_scripts(root, python, &paths, err);
-    return status;
+    if (paths.n == 0)
+        return STATUS_OK;
+    TRY(workers_find_python(root, NULL, "python", &python, err));
+    return print_wrong_scripts(root, python, &paths, err);
 }
 
 /* ---- the command ------------------------------------------------------------------------------ */
@@ -462,24 +448,23 @@ static status_t check_folder(const char *folder, const workload_options_t *optio
     TRY(print_workload(workload, root, stdout, err));
     AUTO(case_free) case_t defaults = workload_defaults(workload);
     print_cost(d, &defaults);
-    status_t status = print_sweeps(workload, root, err);
+    const status_t status = print_sweeps(workload, root, err);
     putchar('\n');
     print_arrays(d, &defaults);
     putchar('\n');
     fflush(stdout);
-    size_t n_scripts = 0;
-    if (status == STATUS_OK)
-        status = check_reference(workload, root, err);
-    if (status == STATUS_OK && check_scripts(workload, root, &n_scripts, err) != STATUS_OK)
-        status = error_within(err, "%s", d->name);
-    if (status == STATUS_OK && options->emulate)
-        status = emulate_rungs(&emulation, err);
+    TRY(status);
+    size_t n_scripts;
+    TRY(check_reference(workload, root, err));
+    if (check_scripts(workload, root, &n_scripts, err) != STATUS_OK)
+        return error_within(err, "%s", d->name);
+    if (options->emulate)
+        TRY(emulate_rungs(&emulation, err));
     AUTO_FREE char *word = text_shell(folder);
-    if (status == STATUS_OK)
-        printf("ok: the description, and the reference at the smallest and the default sizes%s.\n"
-               "Do the rungs compile?  bench compile --workload %s --arch sm_75,sm_90 --quick\n",
-               n_scripts > 0 ? "; each implementation has a function run" : "", word);
-    return status;
+    printf("ok: the description, and the reference at the smallest and the default sizes%s.\n"
+           "Do the rungs compile?  bench compile --workload %s --arch sm_75,sm_90 --quick\n",
+           n_scripts > 0 ? "; each implementation has a function run" : "", word);
+    return STATUS_OK;
 }
 
 status_t described_check(const workload_options_t *options, error_t *err) {

@@ -367,9 +367,7 @@ static status_t try_cases(emulation_t *e, error_t *err) {
     workers_t workers = {.root = e->root};
     worker_link_t *worker;
     AUTO(case_free) case_t defaults = example_case(e->workload, d->dtypes.items[0], false);
-    status_t status = workers_find(&workers, &defaults, "", &worker, err);
-    if (status == STATUS_OK)
-        status = worker_link_start(worker, TIMEOUT_S, err);
+    status_t status = workers_start(&workers, &defaults, "", TIMEOUT_S, &worker, err);
     AUTO(text_list_free) text_list_t done = {0};
     for (size_t i = 0; i < d->dtypes.n * EXAMPLES && status == STATUS_OK; i++) {
         AUTO(case_free) case_t spec = {0};

@@ -47,9 +47,11 @@ static bool begin(run_t *run, compilation_t *job, size_t lane) {
     const double timeout_s = run->options->timeout_s;
     error_t ignored = ERROR_INIT;
     job->begun = true;
-    if ((job->worker == NULL &&
-         workers_find(&run->workers, job->spec, role, &job->worker, &ignored) != STATUS_OK) ||
-        worker_link_start(job->worker, timeout_s, &ignored) != STATUS_OK)
+    const status_t started =
+        job->worker != NULL
+            ? worker_link_start(job->worker, timeout_s, &ignored)
+            : workers_start(&run->workers, job->spec, role, timeout_s, &job->worker, &ignored);
+    if (started != STATUS_OK)
         return false;
     job->request = open_request_make(job->spec, NULL, run->settings.seed, false);
     open_request_set_cache(job->request, run->settings.compiled, job->draw);

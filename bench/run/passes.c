@@ -264,8 +264,8 @@ static bool is_tuned(run_t *run, const group_t *group, size_t i) {
         return false;
     AUTO_FREE char *role = trial_role(run, i);
     const bool tuned = !case_engine_is_built_in(spec->engine) &&
-                       workers_find(&run->workers, spec, role, &worker, &ignored) == STATUS_OK &&
-                       worker_link_start(worker, run->options->timeout_s, &ignored) == STATUS_OK &&
+                       workers_start(&run->workers, spec, role, run->options->timeout_s, &worker,
+                                     &ignored) == STATUS_OK &&
                        open_request_is_tuned(worker->hello, spec);
     group->states[i].untuned = !tuned;
     return tuned;

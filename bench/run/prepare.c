@@ -28,8 +28,8 @@ static status_t find_gpu(run_t *run, const char **uuid, error_t *err) {
     worker_link_t *link;
     if (spec == NULL)
         return error_set(err, STATUS_FAILED, "no case of this run uses a GPU");
-    TRY(workers_find(&run->workers, spec, workers_asked_role(&run->workers), &link, err));
-    TRY(worker_link_start(link, run->options->timeout_s, err));
+    TRY(workers_start(&run->workers, spec, workers_asked_role(&run->workers),
+                      run->options->timeout_s, &link, err));
     *uuid = json_string_value(json_object_get(json_object_get(link->hello, "device"), "uuid"));
     return *uuid != NULL ? STATUS_OK
                          : error_set(err, STATUS_FAILED, "worker %s does not say which GPU it uses",

@@ -582,6 +582,21 @@ void workers_free(workers_t *workers) {
     *workers = (workers_t){0};
 }
 
+status_t workers_start(workers_t *workers, const case_t *spec, const char *role, double timeout_s,
+                       worker_link_t **link, error_t *err) {
+    TRY(workers_find(workers, spec, role, link, err));
+    return worker_link_start(*link, timeout_s, err);
+}
+
+json_t *workers_hello(const char *root, const char *engine, const char *device, int index,
+                      double timeout_s, error_t *err) {
+    AUTO(workers_free) workers_t workers = {.root = root, .device = index};
+    AUTO(case_free) case_t spec = {.engine = mem_text(engine), .device = mem_text(device)};
+    worker_link_t *link;
+    const status_t status = workers_start(&workers, &spec, "", timeout_s, &link, err);
+    return status == STATUS_OK ? json_incref(link->hello) : NULL;
+}
+
 /* ==== what other programs change ============================================================== */
 
 void guard_note(guard_t *guard, worker_link_t *worker) {

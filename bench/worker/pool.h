@@ -68,6 +68,12 @@ typedef struct workers {
  * a second process of the same kind; the default is "". */
 status_t workers_find(workers_t *workers, const case_t *spec, const char *role,
                       worker_link_t **link, error_t *err);
+/* The same, started. */
+status_t workers_start(workers_t *workers, const case_t *spec, const char *role, double timeout_s,
+                       worker_link_t **link, error_t *err);
+/* What the worker of an engine on a device answers to hello: it is started, and ends. NULL if it does not start. */
+json_t *workers_hello(const char *root, const char *engine, const char *device, int index,
+                      double timeout_s, error_t *err);
 /* Of a worker that is only asked what it is: isolated, too, as its script may be a contender's. */
 const char *workers_asked_role(const workers_t *workers);
 void workers_free(workers_t *workers);

@@ -263,16 +263,13 @@ static void find_near(const char *uuid, core_share_t *share) {
 
 /* From the device's own worker, as a run on it would. */
 static status_t describe(const run_t *run, device_t *device, core_share_t *share, error_t *err) {
-    AUTO(workers_free) workers_t workers = {.root = run->options->root, .device = share->device};
-    AUTO(case_free) case_t spec = {.engine = mem_text("cuda"), .device = mem_text("cuda")};
-    worker_link_t *link = NULL;
-    if (workers_find(&workers, &spec, "", &link, err) != STATUS_OK ||
-        worker_link_start(link, HELLO_S, err) != STATUS_OK) {
-        error_set(err, STATUS_USAGE, "no answer");
+    json_auto_t *hello =
+        workers_hello(run->options->root, "cuda", "cuda", share->device, HELLO_S, err);
+    if (hello == NULL) {
         error_within(err, "--devices %s: device %d", run->options->devices, share->device);
         return STATUS_USAGE;
     }
-    const json_t *facts = json_object_get(link->hello, "device");
+    const json_t *facts = json_object_get(hello, "device");
     const char *name = json_string_value(json_object_get(facts, "name"));
     device->name = mem_text(name != NULL ? name : "");
     find_near(json_string_value(json_object_get(facts, "uuid")), share);
