@@ -6,6 +6,7 @@
 #include "io/fs.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,100 +21,58 @@ enum { N_TYPES = sizeof TYPES / sizeof *TYPES };
 static const char MAGIC[] = "\x93NUMPY";
 enum { MAGIC_LENGTH = 6, ALIGNMENT = 64, HEADER_MOST = 1 << 16 };
 
-/* Position in the header, a Python dict literal such as "{'descr': '<f4', 'fortran_order': False,
- * 'shape': (3, 4), }". */
-typedef struct cursor {
-    const char *at, *end;
-} cursor_t;
-
-static void skip_space(cursor_t *cursor) {
-    while (cursor->at < cursor->end && (*cursor->at == ' ' || *cursor->at == '\n'))
-        cursor->at++;
-}
-
-/* Skip space and `token`; false, without skipping the token, if something else follows. */
-static bool take(cursor_t *cursor, const char *token) {
-    skip_space(cursor);
-    size_t length = strlen(token);
-    if ((size_t)(cursor->end - cursor->at) < length || memcmp(cursor->at, token, length) != 0)
-        return false;
-    cursor->at += length;
-    return true;
-}
-
-static bool take_quoted(cursor_t *cursor, char *text, size_t size) {
-    if (!take(cursor, "'"))
-        return false;
-    const char *close = memchr(cursor->at, '\'', (size_t)(cursor->end - cursor->at));
-    if (close == NULL || (size_t)(close - cursor->at) >= size)
-        return false;
-    size_t length = (size_t)(close - cursor->at);
-    memcpy(text, cursor->at, length);
-    text[length] = '\0';
-    cursor->at = close + 1;
-    return true;
-}
-
-static bool take_size(cursor_t *cursor, size_t *value) {
-    skip_space(cursor);
-    const char *start = cursor->at;
-    *value = 0;
-    for (; cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9'; cursor->at++)
-        if (__builtin_mul_overflow(*value, (size_t)10, value) ||
-            __builtin_add_overflow(*value, (size_t)(*cursor->at - '0'), value))
-            return false;
-    return cursor->at > start;
-}
-
-static status_t parse_shape(cursor_t *cursor, npy_t *array, error_t *err) {
-    if (!take(cursor, "("))
-        return error_set(err, STATUS_USAGE, "header: expected a tuple for 'shape'");
-    while (!take(cursor, ")")) {
-        size_t length;
-        if (!take_size(cursor, &length))
-            return error_set(err, STATUS_USAGE, "header: not a number in 'shape'");
-        if (array->n_dimensions == NPY_MAX_DIMENSIONS)
-            return error_set(err, STATUS_USAGE, "more than %d dimensions", NPY_MAX_DIMENSIONS);
-        array->shape[array->n_dimensions++] = length;
-        if (!take(cursor, ",") && !(cursor->at < cursor->end && *cursor->at == ')'))
-            return error_set(err, STATUS_USAGE, "header: unterminated 'shape'");
+/* The header, a Python dict literal such as "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }", as JSON: other
+ * brackets, quotes and flags, and no comma before a bracket. NULL if it is no such literal. */
+static json_t *header_to_json(const char *header, size_t length) {
+    static const char PYTHON[] = "'()FT", JSON[] = "\"[]ft";
+    AUTO_FREE char *text = mem_text_n(header, length);
+    char *comma = NULL;
+    bool quoted = false;
+    for (char *at = text; *at != '\0'; at++) {
+        const char *found = strchr(PYTHON, *at);
+        quoted ^= *at == '\'';
+        if (found != NULL && (!quoted || *at == '\''))
+            *at = JSON[found - PYTHON];
+        if (comma != NULL && (*at == ']' || *at == '}'))
+            *comma = ' ';
+        if (*at != ' ' && *at != '\n')
+            comma = *at == ',' && !quoted ? at : NULL;
     }
-    return STATUS_OK;
+    return json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 }
 
-static status_t parse_header(cursor_t cursor, npy_t *array, error_t *err) {
-    bool has_shape = false, has_order = false;
-    char key[16], type[16] = "";
-    if (!take(&cursor, "{"))
+static status_t parse_header(const char *text, size_t length, npy_t *array, error_t *err) {
+    json_auto_t *header = header_to_json(text, length);
+    const json_t *type = json_object_get(header, "descr"), *dimension,
+                 *order = json_object_get(header, "fortran_order"),
+                 *shape = json_object_get(header, "shape");
+    size_t i;
+    if (!json_is_object(header))
         return error_set(err, STATUS_USAGE, "header: expected a Python dict");
-    while (!take(&cursor, "}")) {
-        if (!take_quoted(&cursor, key, sizeof key) || !take(&cursor, ":"))
-            return error_set(err, STATUS_USAGE, "header: expected a quoted key and ':'");
-        if (strcmp(key, "descr") == 0) {
-            if (!take_quoted(&cursor, type, sizeof type))
-                return error_set(err, STATUS_USAGE, "structured type: expected a plain one");
-        } else if (strcmp(key, "fortran_order") == 0) {
-            has_order = take(&cursor, "False");
-            if (!has_order)
-                return error_set(err, STATUS_USAGE, "Fortran order: expected C order");
-        } else if (strcmp(key, "shape") == 0 && !has_shape) {
-            has_shape = true;
-            TRY(parse_shape(&cursor, array, err));
-        } else {
-            return error_set(err, STATUS_USAGE, "header: unexpected key '%s'", key);
-        }
-        take(&cursor, ",");
-    }
-    if (type[0] == '\0' || !has_shape || !has_order)
+    if (type == NULL || order == NULL || shape == NULL || json_object_size(header) != 3)
         return error_set(err, STATUS_USAGE,
                          "header: expected 'descr', 'fortran_order' and 'shape'");
-    for (size_t i = 0; i < N_TYPES; i++)
-        if (strcmp(type, TYPES[i]) == 0) {
-            memcpy(array->type, type + 1, sizeof array->type - 1);
+    if (!json_is_false(order))
+        return error_set(err, STATUS_USAGE, "Fortran order: expected C order");
+    if (!json_is_array(shape))
+        return error_set(err, STATUS_USAGE, "header: expected a tuple for 'shape'");
+    if (json_array_size(shape) > NPY_MAX_DIMENSIONS)
+        return error_set(err, STATUS_USAGE, "more than %d dimensions", NPY_MAX_DIMENSIONS);
+    json_array_foreach(shape, i, dimension) {
+        if (!json_is_integer(dimension) || json_integer_value(dimension) < 0)
+            return error_set(err, STATUS_USAGE, "header: not a number in 'shape'");
+        array->shape[array->n_dimensions++] = (size_t)json_integer_value(dimension);
+    }
+    if (!json_is_string(type))
+        return error_set(err, STATUS_USAGE, "structured type: expected a plain one");
+    for (i = 0; i < N_TYPES; i++)
+        if (strcmp(json_string_value(type), TYPES[i]) == 0) {
+            memcpy(array->type, TYPES[i] + 1, sizeof array->type - 1);
             return STATUS_OK;
         }
     return error_set(err, STATUS_USAGE,
-                     "type '%s': expected <f2, <f4, <f8, <i4, <i8, |i1, |u1 or |b1", type);
+                     "type '%s': expected <f2, <f4, <f8, <i4, <i8, |i1, |u1 or |b1",
+                     json_string_value(type));
 }
 
 size_t npy_element_bytes(const npy_t *array) {
@@ -232,10 +191,8 @@ static status_t read_header(npy_file_t *file, size_t size, error_t *err) {
         return error_set(err, STATUS_USAGE, "header: %zu bytes, expected at most %d", length,
                          HEADER_MOST);
     AUTO_FREE char *header = mem_alloc(length + 1);
-    status_t status = read_exactly(file, header, length, used, SHORT, err);
-    if (status == STATUS_OK)
-        status = parse_header((cursor_t){header, header + length}, &file->array, err);
-    TRY(status);
+    TRY(read_exactly(file, header, length, used, SHORT, err));
+    TRY(parse_header(header, length, &file->array, err));
     file->start = used + length;
     return check_size(&file->array, size - file->start, err);
 }
