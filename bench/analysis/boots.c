@@ -183,23 +183,21 @@ status_t boots_add(boots_t *boots, const record_t *first, const record_t *run, e
     TRY(refuse_copy(boots, first, run, err));
     const bool with_code = boots_shared_cases(first, run, NULL) == 0;
     AUTO(text_list_free) text_list_t differences = differences_of(first, run, with_code);
-    status_t status = STATUS_OK;
     if (differences.n > 0) {
         AUTO_FREE char *list = text_list_join(&differences, "; ");
-        status = error_set(
+        return error_set(
             err, STATUS_INCOMPARABLE,
             "%s and %s have the same sweeps on the same device, but cannot be boots of one "
             "machine: %s",
             first->folder, run->folder, list);
-    } else {
-        boots->runs = mem_resize(boots->runs, boots->n + 1, sizeof *boots->runs);
-        size_t at = boots->n++;
-        for (; at > 0 && is_earlier(run, boots->runs[at - 1]); at--)
-            boots->runs[at] = boots->runs[at - 1];
-        boots->runs[at] = run;
-        boots->first = first;
     }
-    return status;
+    boots->runs = mem_resize(boots->runs, boots->n + 1, sizeof *boots->runs);
+    size_t at = boots->n++;
+    for (; at > 0 && is_earlier(run, boots->runs[at - 1]); at--)
+        boots->runs[at] = boots->runs[at - 1];
+    boots->runs[at] = run;
+    boots->first = first;
+    return STATUS_OK;
 }
 
 bool boots_same_code(const boots_t *boots, size_t i, const char *workload) {

@@ -25,10 +25,7 @@ static bool holds(const char *folder, const char *name) {
 
 char *folders_data_at(const char *folder) {
     AUTO_FREE char *kernels = fs_join(folder, "kernels"), *sweeps = fs_join(folder, "sweeps");
-    char *data = NULL;
-    if (fs_is_folder(kernels) && fs_is_folder(sweeps))
-        data = realpath(folder, NULL);
-    return data;
+    return fs_is_folder(kernels) && fs_is_folder(sweeps) ? realpath(folder, NULL) : NULL;
 }
 
 /* "/a/b" -> "/a"; "/a" -> "/". False if there is no folder above. */
@@ -41,13 +38,11 @@ static bool go_up(char *path) {
 }
 
 char *folders_data_with(const char *program) {
-    char *prefix = mem_text(program), *data = NULL;
-    if (go_up(prefix) && go_up(prefix)) {
-        AUTO_FREE char *share = fs_join(prefix, "share/bench");
-        data = folders_installed(share) ? folders_data_at(share) : NULL;
-    }
-    free(prefix);
-    return data;
+    AUTO_FREE char *prefix = mem_text(program);
+    if (!go_up(prefix) || !go_up(prefix))
+        return NULL;
+    AUTO_FREE char *share = fs_join(prefix, "share/bench");
+    return folders_installed(share) ? folders_data_at(share) : NULL;
 }
 
 static char *built_in(const char *program) {
@@ -56,11 +51,11 @@ static char *built_in(const char *program) {
 }
 
 static char *around(const char *folder) {
-    char *above = mem_text(folder), *data = NULL;
+    AUTO_FREE char *above = mem_text(folder);
+    char *data;
     do
         data = holds(above, OURS) ? folders_data_at(above) : NULL;
     while (data == NULL && go_up(above));
-    free(above);
     return data;
 }
 

@@ -583,8 +583,7 @@ char *package_install(const package_t *package) {
     };
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         AUTO_FREE char *path = fs_find_program(choices[i].manager);
-        bool found = path != NULL;
-        if (found)
+        if (path != NULL)
             return mem_format("%s %s", choices[i].command, choices[i].name);
     }
     return mem_format("%s %s", choices[0].command, choices[0].name);

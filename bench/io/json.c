@@ -27,8 +27,6 @@ json_t *json_finite(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* ==== what a training learned ================================================================= */
-
 double json_or_nan(const json_t *value) {
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
@@ -40,14 +38,12 @@ void json_print(json_t *json, size_t flags, FILE *out) {
 }
 
 status_t json_save(json_t *json, size_t flags, const char *path, error_t *err) {
-    char *text = json_dumps(json, flags);
+    AUTO_FREE char *text = json_dumps(json, flags);
     json_decref(json);
     if (text == NULL)
         return error_set(err, STATUS_FAILED, "%s: cannot be written as JSON", path);
     AUTO_FREE char *lines = mem_format("%s\n", text);
-    status_t status = fs_write_atomic(path, lines, strlen(lines), err);
-    free(text);
-    return status;
+    return fs_write_atomic(path, lines, strlen(lines), err);
 }
 
 /* ==== reading with precise messages =========================================================== */
@@ -174,9 +170,8 @@ static char *found_text(const node_t *node) {
 }
 
 status_t node_expected(const node_t *node, error_t *err, const char *what) {
-    char *found = found_text(node), *message = mem_format("found %s, expected %s", found, what);
-    free(found);
-    return node_refuse(node, message, err);
+    AUTO_FREE char *found = found_text(node);
+    return node_refuse(node, mem_format("found %s, expected %s", found, what), err);
 }
 
 char *vocabulary_complaint(const vocabulary_t *names, const char *word) {

@@ -180,7 +180,7 @@ static const pipes_t NO_PIPES = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
 static status_t start(const char *const *argv, bool (*make_in)(int ends[2]), subprocess_t *child,
                       error_t *err) {
     *child = NO_CHILD;
-    char *program = fs_find_program(argv[0]);
+    AUTO_FREE char *program = fs_find_program(argv[0]);
     if (program == NULL)
         return error_set(err, STATUS_USAGE, "%s: cannot start: no such program%s", argv[0],
                          strchr(argv[0], '/') == NULL ? " on $PATH" : "");
@@ -194,7 +194,6 @@ static status_t start(const char *const *argv, bool (*make_in)(int ends[2]), sub
     if (pid == 0)
         exec_child(program, argv, &pipes, parent);
     int cause = errno;
-    free(program);
     if (pid > 0) {
         close_fd(&pipes.exec[1]);
         cause = exec_failure(pipes.exec[0]);
@@ -511,12 +510,12 @@ static bool read_children(const char *thread, text_list_t *found) {
 }
 
 static text_list_t children(void) {
-    text_list_t threads = {0}, found = {0};
+    AUTO(text_list_free) text_list_t threads = {0};
+    text_list_t found = {0};
     error_t ignored = ERROR_INIT;
     bool listed = fs_list("/proc/self/task", "", &threads, &ignored) == STATUS_OK;
     for (size_t i = 0; i < threads.n && listed; i++)
         listed = read_children(threads.items[i], &found) || i > 0;
-    text_list_free(&threads);
     if (!listed)
         scan_processes(&found);
     return found;
@@ -579,13 +578,13 @@ static bool may_stay(const char *pid, const orphans_owned_t *owned) {
 
 /* "python3 (process 123)". */
 static char *describe(const char *pid) {
-    char *path = mem_format("/proc/%s/comm", pid), name[32] = "a program";
+    AUTO_FREE char *path = mem_format("/proc/%s/comm", pid);
+    char name[32] = "a program";
     FILE *file = fopen(path, "re");
     if (file != NULL && fgets(name, sizeof name, file) != NULL)
         name[strcspn(name, "\n")] = '\0';
     if (file != NULL)
         fclose(file);
-    free(path);
     text_make_plain(name);
     return mem_format("%s (process %s)", name, pid);
 }

@@ -367,10 +367,8 @@ static char *first_obstacle(const asked_t *asked, const text_list_t *allow) {
         const bool is_asked = (asked->b != NULL || rule->alone) &&
                               (allow == NULL || !text_list_has(allow, rule->allow));
         AUTO_FREE char *why = is_asked ? rule->obstacle(asked) : NULL;
-        if (why == NULL)
-            continue;
-        char *text = mem_format("%s (--allow %s)", why, rule->allow);
-        return text;
+        if (why != NULL)
+            return mem_format("%s (--allow %s)", why, rule->allow);
     }
     return NULL;
 }

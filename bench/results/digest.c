@@ -21,8 +21,7 @@ static bool is_own_file(const char *path) {
     bool is_own = false;
     for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
         is_own = is_own || strcmp(name, OWN[i]) == 0;
-    is_own = is_own && fs_exists(header);
-    return is_own;
+    return is_own && fs_exists(header);
 }
 
 status_t record_refuse_own_file(const char *path, error_t *err) {

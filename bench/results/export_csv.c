@@ -24,6 +24,10 @@ typedef struct log_rows {
     size_t n, capacity;
 } log_rows_t;
 
+static void free_rows(log_rows_t *rows) {
+    free(rows->values);
+}
+
 static double value_at(const log_rows_t *rows, size_t row, size_t column) {
     return rows->values[row * rows->side->n + column];
 }
@@ -74,15 +78,14 @@ static status_t parse_row(const char *line, log_rows_t *rows, error_t *err) {
     const study_side_t *side = rows->side;
     AUTO(text_list_free) text_list_t fields = text_split(line, ',');
     AUTO_FREE char *header = header_of(side);
-    status_t status = STATUS_OK;
     if (fields.n != side->n)
-        status = error_set(err, STATUS_USAGE, "found %zu fields, expected %zu (%s)", fields.n,
-                           side->n, header);
+        return error_set(err, STATUS_USAGE, "found %zu fields, expected %zu (%s)", fields.n,
+                         side->n, header);
     mem_grow(&rows->values, rows->n, &rows->capacity, side->n * sizeof *rows->values);
-    for (size_t i = 0; i < side->n && status == STATUS_OK; i++)
-        status = parse_cell(side, i, fields.items[i], &rows->values[rows->n * side->n + i], err);
-    rows->n += status == STATUS_OK;
-    return status;
+    for (size_t i = 0; i < side->n; i++)
+        TRY(parse_cell(side, i, fields.items[i], &rows->values[rows->n * side->n + i], err));
+    rows->n++;
+    return STATUS_OK;
 }
 
 /* Line ends may be CRLF, lines blank, and a byte order mark may stand first. */
@@ -105,14 +108,12 @@ static status_t parse_log(const study_t *study, char *text, log_rows_t *rows, er
 }
 
 static status_t read_log(const study_t *study, const char *path, log_rows_t *rows, error_t *err) {
-    char *text;
+    AUTO_FREE char *text = NULL;
     size_t size;
-    *rows = (log_rows_t){0};
     TRY(fs_read(path, &text, &size, err));
-    status_t status = strlen(text) < size
-                          ? error_set(err, STATUS_USAGE, "contains zero bytes, expected text")
-                          : parse_log(study, text, rows, err);
-    free(text);
+    const status_t status = strlen(text) < size
+                                ? error_set(err, STATUS_USAGE, "contains zero bytes, expected text")
+                                : parse_log(study, text, rows, err);
     return status == STATUS_OK ? STATUS_OK : error_within(err, "%s", path);
 }
 
@@ -176,21 +177,17 @@ static void add_case(const study_t *study, const log_rows_t *rows, double size, 
 
 status_t study_csv_load(const study_t *study, const char *path, study_log_t *log, error_t *err) {
     *log = (study_log_t){0};
-    log_rows_t rows;
-    size_t n = 0;
-    status_t status = read_log(study, path, &rows, err);
-    double *sizes = status == STATUS_OK ? sizes_of(&rows, &n) : NULL;
+    AUTO(free_rows) log_rows_t rows = {0};
+    size_t n;
+    TRY(read_log(study, path, &rows, err));
+    AUTO_FREE double *sizes = sizes_of(&rows, &n);
     if (n > SIZES_LIMIT)
-        status =
-            error_set(err, STATUS_USAGE, "%s: found %zu different batches, expected at most %d",
-                      path, n, SIZES_LIMIT);
-    for (size_t i = 0; i < n && status == STATUS_OK; i++)
+        return error_set(err, STATUS_USAGE, "%s: found %zu different batches, expected at most %d",
+                         path, n, SIZES_LIMIT);
+    for (size_t i = 0; i < n; i++)
         add_case(study, &rows, sizes[i], log);
-    if (status == STATUS_OK)
-        log->side = (size_t)(rows.side - study->sides);
-    free(sizes);
-    free(rows.values);
-    return status;
+    log->side = (size_t)(rows.side - study->sides);
+    return STATUS_OK;
 }
 
 void study_log_free(study_log_t *log) {
@@ -201,15 +198,6 @@ void study_log_free(study_log_t *log) {
 }
 
 /* ==== writing CSVs ============================================================================ */
-
-/* Close `stream` and write its text to `path`, unless there are no rows. */
-static status_t publish(FILE *stream, char **text, size_t *size, bool has_rows, const char *path,
-                        error_t *err) {
-    fclose(stream);
-    status_t status = has_rows ? fs_write_atomic(path, *text, *size, err) : STATUS_OK;
-    free(*text);
-    return status;
-}
 
 static void csv_field(FILE *out, const char *text) {
     if (text == NULL)
@@ -283,7 +271,7 @@ static void csv_case(FILE *out, const case_result_t *result) {
 }
 
 status_t results_write_timings_csv(const record_t *run, const char *path, error_t *err) {
-    char *text;
+    AUTO_FREE char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     fputs("id,workload,engine,device,variant,dtype,params,techniques,status,phase,clock,unit,n,"
@@ -291,7 +279,8 @@ status_t results_write_timings_csv(const record_t *run, const char *path, error_
           out);
     for (size_t i = 0; i < run->n_cases; i++)
         csv_case(out, &run->cases[i]);
-    return publish(out, &text, &size, run->n_cases > 0, path, err);
+    fclose(out);
+    return run->n_cases > 0 ? fs_write_atomic(path, text, size, err) : STATUS_OK;
 }
 
 /* ---- of the study ---------------------------------------------------------------------------- */
@@ -351,33 +340,33 @@ static bool write_row(FILE *out, const row_t *row, const study_side_t *side) {
     return true;
 }
 
+static status_t write_side(const study_t *study, const study_side_t *side, const record_t *run,
+                           error_t *err) {
+    AUTO_FREE char *header = header_of(side), *path = fs_join(run->folder, side->file),
+                   *text = NULL;
+    size_t size, n;
+    bool has_rows = false;
+    AUTO_FREE row_t *on_cpu = NULL, *rows = rows_of(study, side, run, "cuda", &n);
+    if (n == 0 && !case_engine_is_built_in(side->engine))
+        on_cpu = rows_of(study, side, run, "cpu", &n);
+    const row_t *row = on_cpu != NULL ? on_cpu : rows;
+    FILE *out = open_memstream(&text, &size);
+    fprintf(out, "%s\n", header);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || row[i].size != row[i - 1].size)
+            has_rows |= write_row(out, &row[i], side);
+    fclose(out);
+    return has_rows ? fs_write_atomic(path, text, size, err) : STATUS_OK;
+}
+
 status_t study_csv_write(const study_t *study, const record_t *run, error_t *err) {
-    status_t status = STATUS_OK;
-    for (size_t s = 0; s < STUDY_SIDES && status == STATUS_OK; s++) {
-        const study_side_t *side = &study->sides[s];
-        char *text, *path = fs_join(run->folder, side->file);
-        size_t size, n;
-        bool has_rows = false;
-        FILE *out = open_memstream(&text, &size);
-        AUTO_FREE char *header = header_of(side);
-        fprintf(out, "%s\n", header);
-        row_t *rows = rows_of(study, side, run, "cuda", &n);
-        if (n == 0 && !case_engine_is_built_in(side->engine)) {
-            free(rows);
-            rows = rows_of(study, side, run, "cpu", &n);
-        }
-        for (size_t i = 0; i < n; i++)
-            if (i == 0 || rows[i].size != rows[i - 1].size)
-                has_rows |= write_row(out, &rows[i], side);
-        free(rows);
-        status = publish(out, &text, &size, has_rows, path, err);
-        free(path);
-    }
-    return status;
+    for (size_t s = 0; s < STUDY_SIDES; s++)
+        TRY(write_side(study, &study->sides[s], run, err));
+    return STATUS_OK;
 }
 
 status_t results_write_derived(const record_t *run, const struct study *study, error_t *err) {
     AUTO_FREE char *timings = fs_join(run->folder, "timings.csv");
-    status_t status = results_write_timings_csv(run, timings, err);
-    return status == STATUS_OK && study != NULL ? study_csv_write(study, run, err) : status;
+    TRY(results_write_timings_csv(run, timings, err));
+    return study != NULL ? study_csv_write(study, run, err) : STATUS_OK;
 }

@@ -204,12 +204,11 @@ void run_unlock(run_lock_t *lock) {
 
 /* Would record_load() keep this line? */
 static bool is_result(const char *line, size_t length, unsigned *pass) {
-    case_result_t result;
+    AUTO(result_free) case_result_t result = {0};
     error_t ignored = ERROR_INIT;
     if (result_from_text(line, length, &result, &ignored) != STATUS_OK)
         return false;
     *pass = result.pass;
-    result_free(&result);
     return true;
 }
 
@@ -277,7 +276,7 @@ static status_t repair_last_line(const char *path, int fd, error_t *err) {
 /* ---- is it ours? ----------------------------------------------------------------------------- */
 
 static status_t hash_lines(const char *path, hash_t *hash, error_t *err) {
-    char *data;
+    AUTO_FREE char *data = NULL;
     size_t size;
     TRY(fs_read_up_to(path, JOURNAL_MOST, &data, &size, err));
     for (const char *line = data; line < data + size;) {
@@ -286,7 +285,6 @@ static status_t hash_lines(const char *path, hash_t *hash, error_t *err) {
         hash_add(hash, line, length);
         line += length;
     }
-    free(data);
     return STATUS_OK;
 }
 
@@ -332,7 +330,7 @@ status_t journal_open(const char *folder, journal_t *journal, error_t *err) {
 
 /* Append the lines of a file that are not of these passes to `kept`. */
 static status_t keep_lines(const char *path, uint64_t passes, FILE *kept, error_t *err) {
-    char *data;
+    AUTO_FREE char *data = NULL;
     size_t size;
     TRY(fs_read_up_to(path, JOURNAL_MOST, &data, &size, err));
     for (const char *line = data; line < data + size;) {
@@ -346,7 +344,6 @@ static status_t keep_lines(const char *path, uint64_t passes, FILE *kept, error_
         }
         line += length + 1;
     }
-    free(data);
     return STATUS_OK;
 }
 
@@ -374,15 +371,14 @@ static status_t cannot_append(const journal_t *journal, error_t *err) {
 
 static status_t write_line(journal_t *journal, const case_result_t *result, error_t *err) {
     json_auto_t *json = result_to_json(result);
-    char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
+    AUTO_FREE char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(15));
     if (text == NULL)
         return error_set(err, STATUS_FAILED, "%s: the result of %s cannot be written as JSON",
                          journal->path, result->spec.id);
     if (journal->hash != NULL)
         hash_add_text(journal->hash, text);
     AUTO_FREE char *line = mem_format("%s\n", text);
-    free(text);
-    size_t length = strlen(line);
+    const size_t length = strlen(line);
     const bool written = fwrite(line, 1, length, journal->file) == length;
     hash_add(journal->lines, line, length);
     return written ? STATUS_OK : cannot_append(journal, err);

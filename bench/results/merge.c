@@ -19,16 +19,14 @@ static status_t check_machine(const record_t *first, const record_t *shard, erro
                          shard->folder, shard->schema, first->schema, first->folder);
     AUTO(conditions_free)
     run_differences_t list = conditions_broken(&first->environment, &shard->environment, PARTS);
-    status_t status = STATUS_OK;
-    if (list.n > 0) {
-        const run_difference_t *one = &list.items[0];
-        status = error_set(err, STATUS_INCOMPARABLE,
-                           "%s: %s is '%s', but '%s' in %s: shards of a run must come from the "
-                           "same kind of machine and software, measured in the same way",
-                           shard->folder, one->key, one->other != NULL ? one->other : "none",
-                           one->first != NULL ? one->first : "none", first->folder);
-    }
-    return status;
+    if (list.n == 0)
+        return STATUS_OK;
+    const run_difference_t *one = &list.items[0];
+    return error_set(err, STATUS_INCOMPARABLE,
+                     "%s: %s is '%s', but '%s' in %s: shards of a run must come from the "
+                     "same kind of machine and software, measured in the same way",
+                     shard->folder, one->key, one->other != NULL ? one->other : "none",
+                     one->first != NULL ? one->first : "none", first->folder);
 }
 
 static status_t check_sweeps(const record_t *first, const record_t *shard, error_t *err) {

@@ -230,9 +230,8 @@ static status_t read_described(const json_t *operators, record_t *run, error_t *
     run->operators = json_deep_copy(operators);
     json_object_foreach(run->operators, name, description) {
         AUTO_FREE char *key = mem_format("operators.%s", name);
-        const status_t status =
-            record_on_described != NULL ? record_on_described(key, description, err) : STATUS_OK;
-        TRY(status);
+        if (record_on_described != NULL)
+            TRY(record_on_described(key, description, err));
     }
     return STATUS_OK;
 }

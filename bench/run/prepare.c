@@ -517,8 +517,7 @@ status_t run_close(run_t *run, error_t *err) {
         run->record.finished = mem_text(clock_timestamp(now));
         fs_remove_marked(run->compiled, "../cases.jsonl", NULL);
     }
-    status_t status = results_write_derived(&finished, workload_study(&finished), err);
-    if (status == STATUS_OK)
-        record_close(&run->record, &finished);
-    return status == STATUS_OK ? record_write_header(&run->record, err) : status;
+    TRY(results_write_derived(&finished, workload_study(&finished), err));
+    record_close(&run->record, &finished);
+    return record_write_header(&run->record, err);
 }

@@ -43,20 +43,19 @@ static status_t add_oracle(run_t *run, const compile_options_t *compile, const s
 
 static status_t add_programs(run_t *run, const compile_options_t *compile, error_t *err) {
     size_t index;
-    status_t status = STATUS_OK;
     if (run->build == NULL && run->arch != NULL) { /* else the other side calibrates for both */
         TRY(add_calibration(run, compile, "null", "01_empty", err));
         TRY(add_calibration(run, compile, "device", "02_barrier", err));
         TRY(add_calibration(run, compile, "device", "01_read", err));
     }
-    for (size_t s = 0; s < run->n_sweeps && status == STATUS_OK; s++)
-        for (size_t i = 0; i < run->sweeps[s].n_cases && status == STATUS_OK; i++) {
+    for (size_t s = 0; s < run->n_sweeps; s++)
+        for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
             const case_t *spec = &run->sweeps[s].cases[i];
-            status = add_oracle(run, compile, &run->sweeps[s], spec, err);
-            if (status == STATUS_OK && (run->arch != NULL || is_in_c(spec)))
-                status = compile_add(compile, spec, run->arch, &run->programs, &index, err);
+            TRY(add_oracle(run, compile, &run->sweeps[s], spec, err));
+            if (run->arch != NULL || is_in_c(spec))
+                TRY(compile_add(compile, spec, run->arch, &run->programs, &index, err));
         }
-    return status;
+    return STATUS_OK;
 }
 
 static bool has_described_on_gpu(const run_t *run) {

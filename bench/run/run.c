@@ -123,13 +123,13 @@ status_t run(const run_options_t *options, error_t *err) {
 
 status_t run_check(const run_options_t *options, error_t *err) {
     AUTO(run_free) run_t state = run_make(options, &interrupted);
-    status_t status = run_load_sweeps(&state, err);
-    if (status == STATUS_OK && state.n_sharded_groups < options->shard.n)
-        status = error_set(err, STATUS_USAGE,
-                           "%u shards: found groups of cases to compare with each other: %zu; one "
-                           "shard measures a group, so expected at most as many shards",
-                           options->shard.n, state.n_sharded_groups);
-    return status;
+    TRY(run_load_sweeps(&state, err));
+    if (state.n_sharded_groups >= options->shard.n)
+        return STATUS_OK;
+    return error_set(err, STATUS_USAGE,
+                     "%u shards: found groups of cases to compare with each other: %zu; one "
+                     "shard measures a group, so expected at most as many shards",
+                     options->shard.n, state.n_sharded_groups);
 }
 
 static void print_plan(run_t *state) {

@@ -381,22 +381,20 @@ static status_t refuse_sweep(const run_t *run, const char *path, const char *wha
     for (size_t i = 0; i < run->record.n_sweeps; i++)
         text_list_add(&paths, run->record.sweeps[i].path);
     AUTO_FREE char *list = text_list_join(&paths, ", ");
-    error_set(
+    return error_set(
         err, STATUS_INCOMPARABLE,
         "%s cannot be resumed: sweeps: found %s, which %s; expected the unchanged %s: give the "
         "same sweeps, or choose another --out",
         run->folder, path, what, list);
-    return STATUS_INCOMPARABLE;
 }
 
 static status_t check_sweeps(const run_t *run, error_t *err) {
-    record_t now = {.sweeps = mem_zeroed(run->n_sweeps + 1, sizeof *now.sweeps),
-                    .n_sweeps = run->n_sweeps};
+    AUTO_FREE sweep_text_t *sweeps = mem_zeroed(run->n_sweeps + 1, sizeof *sweeps);
+    const record_t now = {.sweeps = sweeps, .n_sweeps = run->n_sweeps};
     for (size_t i = 0; i < run->n_sweeps; i++)
-        now.sweeps[i] = (sweep_text_t){.path = run->sweeps[i].path, .text = run->sweeps[i].text};
+        sweeps[i] = (sweep_text_t){.path = run->sweeps[i].path, .text = run->sweeps[i].text};
     const char *added = record_other_sweep(&run->record, &now);
     const char *missing = record_other_sweep(&now, &run->record);
-    free(now.sweeps);
     if (added != NULL)
         return refuse_sweep(run, added, "was not measured there, or has changed", err);
     return missing == NULL ? STATUS_OK
@@ -418,10 +416,7 @@ static status_t refuse_kind(const run_t *run, const char *key, const char *found
 static status_t check_kind(const run_t *run, error_t *err) {
     AUTO(conditions_free)
     run_differences_t list = conditions_broken(&run->record.environment, &run->here, RESUMED);
-    status_t status = STATUS_OK;
-    if (list.n > 0)
-        status = refuse_kind(run, list.items[0].key, list.items[0].other, err);
-    return status;
+    return list.n == 0 ? STATUS_OK : refuse_kind(run, list.items[0].key, list.items[0].other, err);
 }
 
 static status_t check_shard(const run_t *run, error_t *err) {
@@ -429,13 +424,12 @@ static status_t check_shard(const run_t *run, error_t *err) {
     const char *before = run->record.shard != NULL ? run->record.shard : ALL;
     AUTO_FREE char *shard = run_shard(run);
     const char *now = shard != NULL ? shard : ALL;
-    status_t status = STATUS_OK;
-    if (strcmp(before, now) != 0)
-        status = error_set(err, STATUS_INCOMPARABLE,
-                           "%s cannot be resumed: shard: found %s, expected %s: give the same "
-                           "--shard, or choose another --out",
-                           run->folder, now, before);
-    return status;
+    if (strcmp(before, now) == 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_INCOMPARABLE,
+                     "%s cannot be resumed: shard: found %s, expected %s: give the same "
+                     "--shard, or choose another --out",
+                     run->folder, now, before);
 }
 
 status_t run_resume(run_t *run, error_t *err) {
@@ -554,8 +548,7 @@ status_t run_resume_here(run_t *run, bool are_left, error_t *err) {
         TRY(drop_passes(run, passes, err));
     }
     tell_bad(run);
-    free(run->record.finished);
-    run->record.finished = NULL;
+    mem_set_text(&run->record.finished, NULL);
     return STATUS_OK;
 }
 

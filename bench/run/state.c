@@ -49,12 +49,10 @@ static status_t find_self(const char *own_root, build_t *build, error_t *err) {
 static status_t find_files(const char *given, build_t *build, error_t *err) {
     bool folder = fs_is_folder(given);
     AUTO_FREE char *path = folder ? fs_join(given, "build/bench") : mem_text(given);
-    status_t status = STATUS_OK;
     build->bench = realpath(path, NULL);
     if (build->bench == NULL)
-        status = error_set(err, STATUS_USAGE, "%s does not exist%s", path,
-                           folder ? ": build it first (make)" : "");
-    TRY(status);
+        return error_set(err, STATUS_USAGE, "%s does not exist%s", path,
+                         folder ? ": build it first (make)" : "");
     build->root = folder ? folders_data_at(given) : root_above(build->bench);
     if (build->root != NULL)
         return STATUS_OK;
@@ -69,19 +67,17 @@ static status_t ask_version(build_t *build, error_t *err) {
     TRY(subprocess_run(argv, NULL, TIMEOUT_S, &result, err));
     char version[WORD_BYTES], revision[WORD_BYTES], rest[WORD_BYTES] = "";
     int n = sscanf(result.out, "bench %127s (%127[^,)]%127[^\n]", version, revision, rest);
-    status_t status = STATUS_OK;
     if (result.exit_code != 0 || n < 2) {
         result.out[strcspn(result.out, "\n")] = '\0';
-        status = error_set(err, STATUS_USAGE,
-                           "%s --version: found \"%.100s\" (exit code %d), expected a bench of "
-                           "this project",
-                           build->bench, result.out, result.exit_code);
-    } else {
-        build->version = mem_text(version);
-        build->revision = mem_text(revision);
-        build->dirty = strstr(rest, "modified") != NULL;
+        return error_set(err, STATUS_USAGE,
+                         "%s --version: found \"%.100s\" (exit code %d), expected a bench of "
+                         "this project",
+                         build->bench, result.out, result.exit_code);
     }
-    return status;
+    build->version = mem_text(version);
+    build->revision = mem_text(revision);
+    build->dirty = strstr(rest, "modified") != NULL;
+    return STATUS_OK;
 }
 
 /* Check the protocol with the null engine, which needs no hardware. */

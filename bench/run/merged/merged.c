@@ -22,6 +22,11 @@ typedef struct gaps {
     text_list_t planned; /* ids of all cases, in order */
 } gaps_t;
 
+static void gaps_free(gaps_t *gaps) {
+    text_list_free(&gaps->listed);
+    text_list_free(&gaps->planned);
+}
+
 static unsigned count_passes(const case_state_t *state, unsigned n_passes) {
     unsigned n = 0;
     for (unsigned pass = 0; pass < n_passes; pass++)
@@ -107,8 +112,7 @@ static status_t check_folder(const char *folder, error_t *err) {
     AUTO(text_list_free) text_list_t files = {0};
     if (fs_is_folder(folder))
         TRY(fs_list(folder, "", &files, err));
-    const bool empty = files.n == 0;
-    return empty
+    return files.n == 0
                ? STATUS_OK
                : error_set(err, STATUS_USAGE, "%s: is not empty; merge into a new folder", folder);
 }
@@ -136,37 +140,30 @@ static status_t add_all(merge_t *merge, const char *const *runs, size_t n_runs, 
 
 static status_t write_what_is_there(merge_t *merge, const char *root, const char *folder,
                                     size_t n_left_out, error_t *err) {
-    gaps_t gaps = {0};
+    AUTO(gaps_free) gaps_t gaps = {0};
     error_t why = ERROR_INIT;
     const bool known =
         !knows_passes(&merge->run) || find_gaps(&merge->run, root, &gaps, &why) == STATUS_OK;
     const size_t n = gaps.n_missing + gaps.n_unfinished;
-    if (n > 0 || n_left_out > 0 || !known) { /* reports say so */
-        free(merge->run.finished);
-        merge->run.finished = NULL;
-    }
+    if (n > 0 || n_left_out > 0 || !known)
+        mem_set_text(&merge->run.finished, NULL); /* reports say so */
     merge_sort(merge, &gaps.planned);
-    status_t status = merge_write(merge, folder, workload_study(&merge->run), err);
-    if (status == STATUS_OK) {
-        output_print(stdout, "%s\n", folder);
-        fflush(stdout);
-        if (n > 0 || n_left_out > 0)
-            tell_shards(merge, folder);
-        if (n > 0)
-            tell_gaps(&gaps, folder);
-    }
-    if (status == STATUS_OK && !known)
-        status =
-            error_set(err, STATUS_FAILED, "%s: cannot tell what is missing: %s", folder, why.text);
-    else if (status == STATUS_OK && n > 0)
-        status =
-            error_set(err, STATUS_FAILED, "%s is incomplete: %zu of %zu cases", folder, n, gaps.n);
-    else if (status == STATUS_OK && n_left_out > 0)
-        status = error_set(err, STATUS_FAILED, "%s: %zu folder%s left out", folder, n_left_out,
-                           n_left_out == 1 ? " was" : "s were");
-    text_list_free(&gaps.listed);
-    text_list_free(&gaps.planned);
-    return status;
+    TRY(merge_write(merge, folder, workload_study(&merge->run), err));
+    output_print(stdout, "%s\n", folder);
+    fflush(stdout);
+    if (n > 0 || n_left_out > 0)
+        tell_shards(merge, folder);
+    if (n > 0)
+        tell_gaps(&gaps, folder);
+    if (!known)
+        return error_set(err, STATUS_FAILED, "%s: cannot tell what is missing: %s", folder,
+                         why.text);
+    if (n > 0)
+        return error_set(err, STATUS_FAILED, "%s is incomplete: %zu of %zu cases", folder, n,
+                         gaps.n);
+    return n_left_out == 0 ? STATUS_OK
+                           : error_set(err, STATUS_FAILED, "%s: %zu folder%s left out", folder,
+                                       n_left_out, n_left_out == 1 ? " was" : "s were");
 }
 
 status_t merge_runs(const char *root, const char *folder, const char *const *runs, size_t n_runs,
@@ -174,10 +171,7 @@ status_t merge_runs(const char *root, const char *folder, const char *const *run
     if (n_runs == 0)
         return error_set(err, STATUS_USAGE, "nothing to merge: no runs given");
     TRY(check_folder(folder, err));
-    merge_t merge = {0};
-    status_t status = add_all(&merge, runs, n_runs, err);
-    if (status == STATUS_OK)
-        status = write_what_is_there(&merge, root, folder, n_runs - merge.folders.n, err);
-    merge_free(&merge);
-    return status;
+    AUTO(merge_free) merge_t merge = {0};
+    TRY(add_all(&merge, runs, n_runs, err));
+    return write_what_is_there(&merge, root, folder, n_runs - merge.folders.n, err);
 }
