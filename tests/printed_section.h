@@ -4,7 +4,7 @@
 
 #include "checks.h"
 #include "report/sections.h"
-#include "report/workload.h"
+#include "report/shown.h"
 #include "report_text.h"
 
 #include <stdio.h>

@@ -3,6 +3,9 @@
 #define BENCH_CLI_COMMANDS_H
 
 #include "cli/args.h"
+#include "compile/compile.h"
+
+#include <stdio.h>
 
 const cli_command_t *commands_all(size_t *n);
 const cli_command_t *commands_find(const char *name); /* NULL when unknown */
@@ -36,5 +39,18 @@ extern const char *const COMPILER_CHOICES[];
 CLI_READER(cli_arch); /* text_list_t; the caller frees it */
 /* --workload of run, plan and compile: adds the workload of a folder. const char *: its name. */
 CLI_READER(cli_workload);
+
+/* The output of `bench compile`: tables, or one JSON object. */
+
+typedef struct compile_answer {
+    const program_list_t *programs;
+    char *compiler; /* from compile_describe() */
+    double seconds; /* wall time for all */
+} compile_answer_t;
+
+/* A row for each workload, variant and architecture; reasons of skips; the compiler's output for
+ * failures; totals. */
+void compile_print_tables(const compile_answer_t *answer, FILE *out);
+void compile_print_json(const compile_answer_t *answer, FILE *out);
 
 #endif

@@ -1,5 +1,4 @@
 /* `bench compile`: compile every program of sweeps for a list of architectures. Needs no GPU. */
-#include "cli/compile.h"
 
 #include "base/clock.h"
 #include "base/memory.h"

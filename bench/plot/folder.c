@@ -4,7 +4,7 @@
 #include "io/folders.h"
 #include "io/fs.h"
 #include "io/json.h"
-#include "results/digest.h"
+#include "results/record.h"
 
 #include <jansson.h>
 #include <stdlib.h>

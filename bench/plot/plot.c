@@ -11,7 +11,7 @@
 #include "io/fs.h"
 #include "io/json.h"
 #include "model/chart_kinds.h"
-#include "results/digest.h"
+#include "results/record.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-#include "report/picture.h"
 
 #include "base/memory.h"
 #include "base/units.h"

@@ -1,11 +1,8 @@
 #include "report/report.h"
 
 #include "report/html/html.h"
-#include "report/picture.h"
 #include "report/sections.h"
 #include "report/shown.h"
-#include "report/top.h"
-#include "report/workload.h"
 
 #include "base/memory.h"
 #include "io/folders.h"
@@ -13,7 +10,7 @@
 #include "io/output.h"
 #include "plot/folder.h"
 #include "report/page.h"
-#include "results/digest.h"
+#include "results/record.h"
 
 #include <libgen.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
-/* The runs of a report: each with its other boots, and divided into workloads. */
+/* The runs of a report, each with its other boots and divided into workloads, and the pages that show them. */
 #ifndef BENCH_REPORT_SHOWN_H
 #define BENCH_REPORT_SHOWN_H
 
 #include "report/headline.h"
+#include "report/words.h"
 
 /* One workload of a run. Comparisons are computed once because it takes long. */
 typedef struct shown_part {
@@ -45,5 +46,49 @@ const char *shown_date(const report_t *report, const record_t *run);
 const char *report_dates(const report_t *report, text_list_t *dates);
 /* "git 1a2b3c with uncommitted changes": what this program was built from. */
 const char *revision_text(const report_t *report, const record_t *run);
+
+/* The page of one workload of a run: charts, findings, tables, warnings, the machine. */
+
+/* What the tables of a page say, a sentence each: who is faster, how near to the limit, what techniques bring. */
+void section_findings(const report_t *report, const comparison_set_list_t *sets,
+                      const views_t *views);
+
+/* Fills in the report's run, whole and boots. */
+void workload_page(report_t *report, const shown_run_t *shown, const shown_part_t *part);
+
+/* Speed-ups as a picture: a bar for each row of a headline, sorted, with its interval and a line at 1. */
+
+#define PICTURE_BEGIN "<svg class=\"speedups\""
+
+/* An SVG. With `hrefs`, one per row, each bar is a link, and the colour of the text is that of the page around it. NULL:
+ * no row has a ratio. The caller frees it. */
+char *picture_svg(const report_t *report, const headline_t *headline, const char *const *hrefs);
+
+/* The top page of a report: a picture, a table, where we do not win, the machine and the method, all pages. */
+
+enum { TOP_ROWS = HEADLINE_ROWS };
+
+/* One workload of one run. */
+typedef struct top_part {
+    const shown_run_t *shown;
+    const shown_part_t *part;
+    headline_part_t headline;
+    const char *href; /* of its page, as it is linked */
+    const char *name; /* "softmax"; with the run, as headline.when, if two have the workload */
+} top_part_t;
+
+typedef struct top {
+    const shown_list_t *runs;
+    const top_part_t *parts;
+    size_t n_parts;
+    const char *picture;  /* its file, as it is linked; NULL: none */
+    char *const *command; /* that prints this report again */
+    size_t n_command;
+} top_t;
+
+void top_page(const report_t *report, const top_t *top);
+/* The picture of all workloads, an SVG; NULL: no size has a ratio. With `anchors`, one per part, each bar leads there. The
+ * caller frees it. */
+char *top_picture(const report_t *report, const top_t *top, const char *const *anchors);
 
 #endif

@@ -1,10 +1,9 @@
-#include "report/top.h"
 
 #include "analysis/boots.h"
 #include "base/memory.h"
 #include "limits/limits.h"
-#include "report/picture.h"
 #include "report/sections.h"
+#include "report/shown.h"
 #include "workloads/common/workload.h"
 
 #include <math.h>

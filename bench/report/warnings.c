@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "plot/folder.h"
-#include "results/digest.h"
+#include "results/record.h"
 #include "sweep/sweep.h"
 
 #include <math.h>

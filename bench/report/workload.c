@@ -1,5 +1,5 @@
-#include "report/workload.h"
 
+#include "workloads/common/workload.h"
 #include "analysis/contenders.h"
 #include "analysis/learning.h"
 #include "base/memory.h"
@@ -9,7 +9,6 @@
 #include "plot/folder.h"
 #include "report/sections.h"
 #include "report/shown.h"
-#include "workloads/common/workload.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,3 @@
-#include "results/digest.h"
 
 #include "base/hash.h"
 #include "base/memory.h"

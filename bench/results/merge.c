@@ -1,10 +1,8 @@
-#include "results/merge.h"
 
 #include "base/memory.h"
 #include "io/fs.h"
 #include "model/result_json.h"
 #include "results/conditions.h"
-#include "results/digest.h"
 #include "results/record.h"
 
 #include <math.h>

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "model/result_json.h"
-#include "results/digest.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -39,7 +39,7 @@ typedef struct record {
     char *shard;          /* "3/8"; NULL: all cases, a merged run, or an older version */
     uint64_t seed;
     json_t *operators;            /* descriptions by name; NULL: none */
-    json_t *digest;               /* of run.json: see digest.h; NULL: unsealed */
+    json_t *digest;               /* of run.json: see record_seal(); NULL: unsealed */
     char lines_digest[HASH_TEXT]; /* of the lines as loaded or written */
     text_list_t algorithmic;      /* ids of the cases that declared it when they were measured */
     bool knows_algorithmic;       /* false: of an older version */
@@ -155,5 +155,59 @@ int record_compare_keys(const case_result_t *a, const case_result_t *b);
 case_result_t **record_sorted(const record_t *run);
 /* Join the passes of each case, at the place of its first. */
 void record_join_passes(record_t *run);
+
+/* What a run's files were when it was closed: digests in its run.json (XXH3-128), which tell later edits. They are no
+ * signature: who edits a file can compute another digest. */
+
+typedef enum seal {
+    SEAL_NONE,   /* run.json has no digest: the run is older, or was not closed */
+    SEAL_WHOLE,  /* the lines are those that the run was closed with */
+    SEAL_BROKEN, /* they are not, or were not when the run was resumed or merged */
+} seal_t;
+
+/* By the lines as they were loaded. */
+seal_t record_seal(const record_t *run);
+
+/* Digest the lines of `joined`, which is the run as it was read, and may be `run`, and the derived tables in the run's
+ * folder. The header is not written. */
+void record_close(record_t *run, const record_t *joined);
+/* Lines will be added: forget the digests, but not that lines were edited. */
+void record_reopen(record_t *run);
+
+/* Note in the header that a case is algorithmic, before its line is written: is that new? */
+bool record_declare(record_t *run, const case_result_t *result);
+/* The same of all cases that the run has. */
+void record_declare_all(record_t *run);
+
+/* Note the charts of these names, which were drawn into the folder `charts`, in the run.json of a closed run. */
+status_t record_note_charts(const char *folder, const char *charts, const text_list_t *names,
+                            error_t *err);
+
+/* Is it one of these, and as it was drawn? `charts` is the folder that it is in. */
+bool record_has_chart(const record_t *run, const char *charts, const char *file);
+
+/* What is not as it was: "cases.jsonl", "timings.csv", "plots/h200/size.svg", each with what is wrong. `charts` is the
+ * folder of the run's charts, which may be missing. */
+text_list_t record_edits(const record_t *run, const char *charts);
+
+/* Shards as they become one run, for `bench merge`: from several processes or identical nodes. */
+
+/* Zero-initialise it; merge_free() empties it. */
+typedef struct merge {
+    record_t run;        /* passes not joined */
+    text_list_t folders; /* of the shards */
+    size_t *starts;      /* of each: its first case in the run */
+    text_list_t shards;  /* "3/8" of each; "" if it does not say */
+} merge_t;
+
+/* Add a shard. STATUS_INCOMPARABLE if its sweeps, software or kind of machine differ. */
+status_t merge_add(merge_t *merge, const char *folder, error_t *err);
+/* After the last shard. STATUS_INCOMPARABLE if two have different results of a case. */
+status_t merge_drop_repeated(merge_t *merge, error_t *err);
+/* Sort the cases like these ids, each case's passes in the order of the shards. Calibrations come first. */
+void merge_sort(merge_t *merge, const text_list_t *ids);
+/* Write the run into `folder`; its passes are joined then. `study`: see results_write_derived(). */
+status_t merge_write(merge_t *merge, const char *folder, const struct study *study, error_t *err);
+void merge_free(merge_t *merge);
 
 #endif

@@ -6,7 +6,7 @@
 #include "io/fs.h"
 #include "limits/limits.h"
 #include "results/conditions.h"
-#include "results/digest.h"
+#include "results/record.h"
 #include "run/state.h"
 #include "version.h"
 #include "worker/cpu_use.h"

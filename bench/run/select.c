@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "results/conditions.h"
-#include "results/digest.h"
+#include "results/record.h"
 #include "run/state.h"
 #include "sweep/sweep.h"
 

@@ -6,7 +6,7 @@
 #include "cuda/nvtx.h"
 #include "measure/contender.h"
 #include "model/result.h"
-#include "results/digest.h"
+#include "results/record.h"
 #include "workloads/described/described.h"
 
 #include <math.h>

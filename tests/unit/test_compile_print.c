@@ -1,5 +1,5 @@
 #include "checks.h"
-#include "cli/compile.h"
+#include "cli/commands.h"
 
 #include <jansson.h>
 #include <stdio.h>

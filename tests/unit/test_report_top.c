@@ -2,7 +2,7 @@
 #include "checks.h"
 #include "limits/limits.h"
 #include "planted_run.h"
-#include "report/top.h"
+#include "report/shown.h"
 #include "report_text.h"
 #include "workloads/common/workload.h"
 

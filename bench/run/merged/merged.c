@@ -4,7 +4,7 @@
 #include "io/fs.h"
 #include "io/output.h"
 #include "measure/machine.h"
-#include "results/merge.h"
+#include "results/record.h"
 #include "run/state.h"
 #include "workloads/common/workload.h"
 
