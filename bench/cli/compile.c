@@ -269,35 +269,33 @@ static bool comes_again(const sweep_t *sweep, size_t at) {
     return false;
 }
 
-/* Frees the sweep. */
-static status_t add_sweep(const compile_command_options_t *options, sweep_t *sweep,
+static status_t add_sweep(const compile_command_options_t *options, const sweep_t *sweep,
                           program_list_t *programs, error_t *err) {
     AUTO(text_list_free) text_list_t archs = {0};
-    status_t status = choose_archs(options, sweep, &archs, err);
-    for (size_t a = 0; a < archs.n && status == STATUS_OK; a++)
-        for (size_t c = 0; c < sweep->n_cases && status == STATUS_OK; c++) {
+    TRY(choose_archs(options, sweep, &archs, err));
+    for (size_t a = 0; a < archs.n; a++)
+        for (size_t c = 0; c < sweep->n_cases; c++) {
             size_t index;
             if (options->once && comes_again(sweep, c))
                 continue;
-            status = compile_add(&options->compile, &sweep->cases[c], archs.items[a], programs,
-                                 &index, err);
-            if (status != STATUS_OK)
-                error_within(err, "%s: %s", sweep->path, sweep->cases[c].id);
+            if (compile_add(&options->compile, &sweep->cases[c], archs.items[a], programs, &index,
+                            err) != STATUS_OK)
+                return error_within(err, "%s: %s", sweep->path, sweep->cases[c].id);
         }
-    sweep_free(sweep);
-    return status;
+    return STATUS_OK;
 }
 
 static status_t add_sweeps(const compile_command_options_t *options, const text_list_t *paths,
                            program_list_t *programs, error_t *err) {
     const char *root = options->compile.root;
-    sweep_t sweep;
     for (size_t i = 0; i < paths->n; i++) {
+        AUTO(sweep_free) sweep_t sweep = {0};
         TRY(sweep_load(paths->items[i], root, &sweep, err));
         TRY(add_sweep(options, &sweep, programs, err));
     }
     if (options->workload == NULL)
         return STATUS_OK;
+    AUTO(sweep_free) sweep_t sweep = {0};
     const sweep_options_t all = {.workload = options->workload, .quick = options->quick};
     TRY(sweep_from_options(&all, root, &sweep, err));
     return add_sweep(options, &sweep, programs, err);
@@ -312,23 +310,17 @@ static void show_progress(void *context, size_t done, size_t total) {
 static status_t compile_sweeps(const compile_command_options_t *options, const text_list_t *sweeps,
                                error_t *err) {
     AUTO(program_list_free) program_list_t programs = {0};
-    compile_answer_t answer = {.programs = &programs};
-    int64_t start_ns = clock_ns();
-    status_t status = add_sweeps(options, sweeps, &programs, err);
-    if (status == STATUS_OK)
-        status = compile_describe(&options->compile, &answer.compiler, err);
-    if (status == STATUS_OK)
-        status = compile_all(&options->compile, &programs, err);
-    answer.seconds = (double)(clock_ns() - start_ns) * 1e-9;
-    if (status == STATUS_OK) {
-        (options->json ? compile_print_json : compile_print_tables)(&answer, stdout);
-        size_t n_failed = compile_count(&programs).failed;
-        if (n_failed > 0)
-            status = error_set(err, STATUS_FAILED, "%zu of %zu programs do not compile", n_failed,
-                               programs.n);
-    }
-    free(answer.compiler);
-    return status;
+    AUTO_FREE char *compiler = NULL;
+    const int64_t start_ns = clock_ns();
+    TRY(add_sweeps(options, sweeps, &programs, err));
+    TRY(compile_describe(&options->compile, &compiler, err));
+    TRY(compile_all(&options->compile, &programs, err));
+    const compile_answer_t answer = {&programs, compiler, (double)(clock_ns() - start_ns) * 1e-9};
+    (options->json ? compile_print_json : compile_print_tables)(&answer, stdout);
+    const size_t n_failed = compile_count(&programs).failed;
+    return n_failed == 0 ? STATUS_OK
+                         : error_set(err, STATUS_FAILED, "%zu of %zu programs do not compile",
+                                     n_failed, programs.n);
 }
 
 status_t compile_command(const cli_args_t *args, error_t *err) {

@@ -280,19 +280,16 @@ static status_t read_and(status_t (*go)(const run_options_t *options, error_t *e
         .print = stdout,
         .is_one_device = cli_has(args, "device"),
     };
-    status_t status = cli_read(args, &options, err);
-    if (status == STATUS_OK)
-        status = check(args, &options, err);
+    TRY(cli_read(args, &options, err));
+    TRY(check(args, &options, err));
     options.single.quick = options.quick;
     if (options.against != NULL && options.passes.most == 0)
         options.passes = (passes_asked_t){AGAINST_PASSES, AGAINST_PASSES};
     if (options.against != NULL) /* both sides run the same compiled code */
         options.draws = 1;
-    options.passed_on = cli_given(args, is_of_children);
-    if (status == STATUS_OK)
-        status = go(&options, err);
-    text_list_free(&options.passed_on);
-    return status;
+    AUTO(text_list_free) text_list_t passed_on = cli_given(args, is_of_children);
+    options.passed_on = passed_on;
+    return go(&options, err);
 }
 
 status_t run_command(const cli_args_t *args, error_t *err) {
@@ -417,8 +414,7 @@ status_t cluster_command(const cli_args_t *args, error_t *err) {
     TRY(cli_read(args, &options, err));
     add_named(args, FOR_ALL, &options.for_all);
     add_named(args, FOR_SHARDS, &options.for_shards);
-    const text_list_t *more = cli_all(args, "sbatch-option");
-    text_list_add_all(&options.for_shards, more);
+    text_list_add_all(&options.for_shards, cli_all(args, "sbatch-option"));
     status_t status = check_all(args, &options, err);
     if (status == STATUS_OK)
         status = cluster_submit(&options, err);

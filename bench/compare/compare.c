@@ -596,16 +596,12 @@ status_t compare_runs(const compare_options_t *options, error_t *err) {
     TRY(check_files(options, err));
     AUTO(text_list_free) text_list_t folders = {0};
     record_t *runs;
-    status_t status = STATUS_OK;
     for (size_t i = 0; i < 2 + options->floors.n; i++)
         text_list_add(&folders, folder_of(options, i));
-    for (size_t i = 0; i < folders.n && status == STATUS_OK; i++)
-        status = check_schema(folders.items[i], err);
-    if (status == STATUS_OK)
-        status = records_load((const char *const *)folders.items, folders.n, &runs, err);
-    if (status == STATUS_OK) {
-        status = compare_loaded(options, runs, err);
-        records_free(runs, folders.n);
-    }
+    for (size_t i = 0; i < folders.n; i++)
+        TRY(check_schema(folders.items[i], err));
+    TRY(records_load((const char *const *)folders.items, folders.n, &runs, err));
+    const status_t status = compare_loaded(options, runs, err);
+    records_free(runs, folders.n);
     return status;
 }

@@ -263,9 +263,7 @@ static const char *doubts_of_pair(const pair_t *pair, bool paired, arena_t *text
         text_list_add_format(&named, "%s undecided: %s", cell->base->name, doubt);
     }
     const bool same = pair->verdict == PAIR_UNDECIDED && doubts.n == 1;
-    const char *all =
-        named.n > 0 ? arena_keep(texts, text_list_join(same ? &doubts : &named, "; ")) : NULL;
-    return all;
+    return named.n > 0 ? arena_keep(texts, text_list_join(same ? &doubts : &named, "; ")) : NULL;
 }
 
 static void count_passes(comparison_t *comparison, const pair_t *pair) {

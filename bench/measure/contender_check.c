@@ -295,8 +295,7 @@ static status_t confirm(const pair_t *pair, fake_t fake, size_t i, bool *right, 
         AUTO(reference_free) reference_t further = {0};
         TRY(contender_reference(pair->oracle, secret_seed(), &further, err));
         own.other = &further;
-        const status_t status = try_pair(&own, fake, i, right, check, err);
-        TRY(status);
+        TRY(try_pair(&own, fake, i, right, check, err));
     }
     return STATUS_OK;
 }

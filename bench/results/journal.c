@@ -143,7 +143,7 @@ static alone_t lock_after_children(int folder, const char *path, const json_t *u
 
 static status_t take(const char *folder, run_lock_t *lock, const json_t *us, alone_t alone,
                      error_t *err) {
-    json_t *owner = json_load_file(lock->path, 0, NULL);
+    json_auto_t *owner = json_load_file(lock->path, 0, NULL);
     /* It is about to write the file. */
     for (int i = 0; owner == NULL && alone == NOT_ALONE && i < MOST_WAITS; i++) {
         clock_sleep_ns(WAIT_NS);
@@ -154,16 +154,13 @@ static status_t take(const char *folder, run_lock_t *lock, const json_t *us, alo
         unlink(lock->path);
         exists = false;
     }
-    status_t status = STATUS_OK;
     if (!exists)
-        status = fs_write_new(lock->path, lock->text, strlen(lock->text), &exists, err);
-    if (status == STATUS_OK && exists) {
-        json_decref(owner);
-        owner = json_load_file(lock->path, 0, NULL);
-        status = refuse(folder, lock->path, owner, us, err);
-    }
+        TRY(fs_write_new(lock->path, lock->text, strlen(lock->text), &exists, err));
+    if (!exists)
+        return STATUS_OK;
     json_decref(owner);
-    return status;
+    owner = json_load_file(lock->path, 0, NULL);
+    return refuse(folder, lock->path, owner, us, err);
 }
 
 status_t run_lock(const char *folder, run_lock_t *lock, error_t *err) {

@@ -27,12 +27,12 @@ void build_free(build_t *build) {
 
 /* The nearest data folder above the program, or what was installed with it. */
 static char *root_above(const char *program) {
-    char *path = mem_text(program), *root = NULL, *slash;
+    AUTO_FREE char *path = mem_text(program);
+    char *root = NULL, *slash;
     while (root == NULL && (slash = strrchr(path, '/')) != NULL && slash != path) {
         *slash = '\0';
         root = folders_data_at(path);
     }
-    free(path);
     return root != NULL ? root : folders_data_with(program);
 }
 

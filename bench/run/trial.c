@@ -73,18 +73,14 @@ static status_t compute_reference(trial_t *trial, kept_reference_t *kept, error_
         return STATUS_OK;
     }
     worker_link_t *worker;
-    status_t status = workers_find(&run->workers, &spec, ORACLE, &worker, err);
-    if (status == STATUS_OK) {
-        error_t why = ERROR_INIT;
-        status = run_oracle(trial, &spec, worker, kept, &why);
-        /* Retry a worker that died (out of memory, say): the whole group depends on it. */
-        if (status != STATUS_OK && !worker->running) {
-            progress_note(&run->progress, "retrying the reference output: %s", why.text);
-            error_clear(&why);
-            status = run_oracle(trial, &spec, worker, kept, &why);
-        }
-        if (status != STATUS_OK)
-            error_set(err, status, "%s", why.text);
+    if (workers_find(&run->workers, &spec, ORACLE, &worker, err) != STATUS_OK)
+        return error_within(err, "reference output");
+    status_t status = run_oracle(trial, &spec, worker, kept, err);
+    /* Retry a worker that died (out of memory, say): the whole group depends on it. */
+    if (status != STATUS_OK && !worker->running) {
+        progress_note(&run->progress, "retrying the reference output: %s", err->text);
+        error_clear(err);
+        status = run_oracle(trial, &spec, worker, kept, err);
     }
     if (status != STATUS_OK)
         return error_within(err, "reference output");
@@ -162,9 +158,7 @@ static const kept_reference_t *find_reference(trial_t *trial, error_t *why) {
     if (status == STATUS_OK && (kept->reference.verified || evaluates(trial)))
         status = open_verifier(trial, why);
     spent_switch(run->settings.spent, before);
-    if (status == STATUS_OK)
-        return kept;
-    return NULL;
+    return status == STATUS_OK ? kept : NULL;
 }
 
 /* ---- contenders ------------------------------------------------------------------------------ */
@@ -207,8 +201,7 @@ status_t trial_add(trial_t *trial, run_t *side, const group_t *group, size_t i, 
     contender_t *contender = &trial->contenders[trial->n];
     case_state_t *state = &group->states[i];
     AUTO_FREE char *role = trial_role(side, i);
-    const status_t status = trial_contender(side, &group->cases[i], role, contender, err);
-    TRY(status);
+    TRY(trial_contender(side, &group->cases[i], role, contender, err));
     contender->draw = side->settings.pass > 0 ? state->draw : side->settings.draw;
     const unsigned pass = side->settings.pass;
     /* What a pass of both builds has in common is no part of their difference. */

@@ -143,7 +143,7 @@ static status_t measure(ab_t *ab, const ab_group_t *group, error_t *err) {
     run_t *ours = ab->ours;
     const group_t *any = group->ours.n > 0 ? &group->ours : &group->theirs;
     ours->settings.measure = ab->theirs.settings.measure = stopping_share(any->measure);
-    trial_t trial;
+    AUTO(trial_free) trial_t trial;
     status_t status = add_all(ab, group, &trial, err);
     nvtx_push(trial.name);
     if (group->recheck_ids != NULL)
@@ -152,7 +152,6 @@ static status_t measure(ab_t *ab, const ab_group_t *group, error_t *err) {
     if (status == STATUS_OK && trial.n > 0)
         status = trial_measure(&trial, ours->settings.pass % 2 == 0, err);
     nvtx_pop();
-    trial_free(&trial);
     return status;
 }
 
@@ -239,23 +238,16 @@ unsigned recheck_choose(const comparison_t *comparison, text_list_t *ids) {
     return (unsigned)(2 * most <= RECHECK_MOST_PASSES ? most : RECHECK_MOST_PASSES - most);
 }
 
-static status_t load_both(const ab_t *ab, record_t records[2], error_t *err) {
-    TRY(record_load(ab->theirs.folder, &records[0], err));
-    status_t status = record_load(ab->ours->folder, &records[1], err);
-    if (status != STATUS_OK)
-        record_free(&records[0]);
-    return status;
-}
-
 /* Choose cases by the current verdict. For incomparable runs choose none: the verdict reports it.
  */
-static unsigned choose(const run_t *run, const record_t records[2], text_list_t *ids) {
+static unsigned choose(const run_t *run, const record_t *theirs, const record_t *ours,
+                       text_list_t *ids) {
     error_t ignored = ERROR_INIT;
     AUTO(comparison_free) comparison_t comparison = {0};
     floors_t *floors = NULL;
     unsigned more_passes = 0;
-    if (floors_load(records[0].folder, &floors, &ignored) == STATUS_OK &&
-        comparison_make(&records[0], &records[1],
+    if (floors_load(theirs->folder, &floors, &ignored) == STATUS_OK &&
+        comparison_make(theirs, ours,
                         &(comparison_options_t){.floors = floors,
                                                 .threshold_frac = run->options->threshold_frac},
                         &comparison, &ignored) == STATUS_OK)
@@ -264,24 +256,22 @@ static unsigned choose(const run_t *run, const record_t records[2], text_list_t 
     return more_passes;
 }
 
-/* The number of the last pass of both runs. */
-static unsigned last_pass(const record_t records[2]) {
+static unsigned last_pass(const record_t *run) {
     unsigned last = 0;
-    for (size_t r = 0; r < 2; r++)
-        for (size_t i = 0; i < records[r].n_passes; i++) {
-            const char *number = environment_get(&records[r].passes[i], "pass");
-            const unsigned pass = (unsigned)strtoul(number, NULL, 10);
-            last = pass > last ? pass : last;
-        }
+    for (size_t i = 0; i < run->n_passes; i++) {
+        const unsigned pass = record_pass_number(&run->passes[i]);
+        last = pass > last ? pass : last;
+    }
     return last;
 }
 
 /* Clears `*more` when nothing is undecided any more or time is up. */
-static status_t recheck_once(ab_t *ab, const record_t records[2], int64_t deadline_ns, bool *more,
-                             error_t *err) {
+static status_t recheck_once(ab_t *ab, const record_t *theirs, const record_t *ours,
+                             int64_t deadline_ns, bool *more, error_t *err) {
     AUTO(text_list_free) text_list_t ids = {0};
-    const unsigned last = last_pass(records);
-    unsigned more_passes = choose(ab->ours, records, &ids);
+    const unsigned in_theirs = last_pass(theirs), in_ours = last_pass(ours);
+    const unsigned last = in_theirs > in_ours ? in_theirs : in_ours;
+    unsigned more_passes = choose(ab->ours, theirs, ours, &ids);
     if (more_passes > STATS_MOST_PASSES - last)
         more_passes = STATS_MOST_PASSES - last;
     *more = more_passes > 0;
@@ -301,12 +291,10 @@ static status_t ab_recheck(ab_t *ab, error_t *err) {
     int64_t deadline_ns = clock_ns() + (int64_t)(limit_s * 1e9);
     bool more = limit_s > 0;
     while (more && !*ab->ours->interrupted) {
-        record_t records[2];
-        TRY(load_both(ab, records, err));
-        status_t status = recheck_once(ab, records, deadline_ns, &more, err);
-        record_free(&records[0]);
-        record_free(&records[1]);
-        TRY(status);
+        AUTO(record_free) record_t theirs = {0}, ours = {0};
+        TRY(record_load(ab->theirs.folder, &theirs, err));
+        TRY(record_load(ab->ours->folder, &ours, err));
+        TRY(recheck_once(ab, &theirs, &ours, deadline_ns, &more, err));
     }
     return STATUS_OK;
 }
@@ -339,53 +327,27 @@ static status_t load_cases(ab_t *ab, error_t *err) {
     return status;
 }
 
-/* To a build that has a workload compiled in which ours describes, inputs as files say nothing. */
+/* Our inputs and workload.json say nothing to a build that has a workload compiled in, or knows no such file. */
 static status_t check_described(const ab_t *ab, error_t *err) {
+    const char *given = ab->ours->options->against;
+    AUTO_FREE char *schema = fs_join(ab->build.root, "kernels/workload.schema.json");
     for (size_t s = 0; s < ab->theirs.n_sweeps; s++) {
         const workload_t *workload = ab->theirs.sweeps[s].workload;
-        if (!workload->is_of_project)
+        if (described_find(workload->name) == NULL)
             continue;
+        if (!fs_exists(schema))
+            return error_set(err, STATUS_USAGE,
+                             "--against %s: it reads no workload.json: expected a newer build",
+                             given);
         AUTO_FREE char *folder = mem_format("%s/kernels/%s", ab->build.root, workload->name);
         AUTO_FREE char *path = description_path(folder);
-        if (fs_is_folder(folder) && !fs_exists(path))
+        if (workload->is_of_project && fs_is_folder(folder) && !fs_exists(path))
             return error_set(
                 err, STATUS_USAGE,
                 "--against %s: it has no %s/workload.json: %s is compiled into it, and "
                 "ours is described; measure the two one after the other",
-                ab->ours->options->against, folder, workload->name);
+                given, folder, workload->name);
     }
-    return STATUS_OK;
-}
-
-/* Workers of a build from before workload.json read operator.json in the folder; both may be there. */
-static status_t check_names(const ab_t *ab, error_t *err) {
-    AUTO_FREE char *schema = fs_join(ab->build.root, "kernels/workload.schema.json");
-    for (size_t s = 0; s < ab->theirs.n_sweeps && !fs_exists(schema); s++) {
-        const description_t *d = described_find(ab->theirs.sweeps[s].workload->name);
-        if (d == NULL || d->folder == NULL)
-            continue;
-        AUTO_FREE char *former = fs_join(d->folder, "operator.json");
-        if (!fs_exists(former))
-            return error_set(err, STATUS_USAGE,
-                             "--against %s: it reads no workload.json; expected a newer build, or "
-                             "%s, a link to workload.json",
-                             ab->ours->options->against, former);
-    }
-    return STATUS_OK;
-}
-
-/* A build without this file changes only signs in the inputs of workloads: its outputs would count as wrong. */
-static status_t check_refills(const ab_t *ab, error_t *err) {
-    AUTO_FREE char *refill = fs_join(ab->build.root, "kernels/common/refill.cu");
-    const bool draws = fs_exists(refill);
-    for (size_t s = 0; s < ab->theirs.n_sweeps && !draws; s++)
-        if (described_find(ab->theirs.sweeps[s].workload->name) != NULL)
-            return error_set(
-                err, STATUS_USAGE,
-                "--against %s: it has no kernels/common/refill.cu, so it refills "
-                "described workloads' inputs in another way; expected a build that draws them "
-                "anew",
-                ab->ours->options->against);
     return STATUS_OK;
 }
 
@@ -402,9 +364,7 @@ static status_t load(ab_t *ab, error_t *err) {
     ours->pair = ab->pair;
     TRY(build_find(ours->options->against, ours->options->root, &ab->build, err));
     TRY(load_cases(ab, err));
-    TRY(check_described(ab, err));
-    TRY(check_names(ab, err));
-    return check_refills(ab, err);
+    return check_described(ab, err);
 }
 
 /* Store the noise floors of an earlier run in the folder, where `bench compare` finds them too. */
@@ -436,8 +396,7 @@ static status_t prepare(ab_t *ab, error_t *err) {
     ours->guard.sides[1] = &theirs->workers;
     environment_set(&theirs->here, "host.cpus", environment_get(&ours->here, "host.cpus"));
     theirs->settings.compiled = ours->settings.compiled; /* no side has the luckier draw */
-    free(theirs->isolation.hidden);                      /* it is in that of ours */
-    theirs->isolation.hidden = mem_text(ours->isolation.hidden);
+    mem_set_text(&theirs->isolation.hidden, ours->isolation.hidden); /* it is in that of ours */
     theirs->isolation.compiled = ours->isolation.compiled;
     theirs->workers.own_root = ours->options->root;
     TRY(run_compile(theirs, err));
