@@ -178,9 +178,8 @@ static status_t read_reference(contender_t *oracle, const json_t *answer, const 
                                reference_t *reference, error_t *err) {
     AUTO_FREE char *complaint = NULL;
     AUTO(text_list_free) text_list_t names = names_of(answer);
-    status_t status = reference_load(folder, &names, reference, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(reference_load(folder, &names, reference, err));
+    status_t status = STATUS_OK;
     const bool may_decide = strcmp(oracle->result.spec.engine, "pytorch") == 0;
     if (may_decide && !ask_verify(oracle, folder, &reference->verified, &complaint))
         status = error_set(err, STATUS_FAILED, "%s", oracle->result.reason);

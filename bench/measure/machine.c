@@ -230,9 +230,9 @@ static status_t choose_and_lock(lock_request_t *request, unsigned *mhz, error_t 
     AUTO_FREE unsigned *clocks = NULL;
     size_t n;
     nvml_sm_clocks(request->nvml, &clocks, &n);
-    status_t status =
-        lock_clocks_choose(clocks, n, nvml_max_sm_mhz(request->nvml), request->asked_mhz, mhz, err);
-    return status == STATUS_OK ? nvml_lock_sm_clock(request->nvml, *mhz, err) : status;
+    TRY(lock_clocks_choose(clocks, n, nvml_max_sm_mhz(request->nvml), request->asked_mhz, mhz,
+                           err));
+    return nvml_lock_sm_clock(request->nvml, *mhz, err);
 }
 
 static status_t take(void *context, double *value, error_t *err) {
@@ -331,12 +331,11 @@ void clocks_settle(case_result_t *result, const case_result_t *throttled_rounds,
     for (size_t i = 0; i < result->n_phases; i++)
         phase_add_rounds(&result->phases[i], &throttled_rounds->phases[i]);
     AUTO_FREE char *reasons = text_list_join(&result->device.throttle, ", ");
-    char *reason =
+    free(result->reason);
+    result->status = CASE_THROTTLED;
+    result->reason =
         mem_format("only %zu samples at full clocks (%s)", kept,
                    reasons[0] != '\0' ? reasons : "SM clock under 75 % of its full rate");
-    result->status = CASE_THROTTLED;
-    free(result->reason);
-    result->reason = reason;
 }
 
 void slow_rounds_settle(case_result_t *result, const case_result_t *slow_rounds,

@@ -31,15 +31,12 @@ status_t sanitizer_find(sanitizer_t *sanitizer, error_t *err) {
                          "compute-sanitizer is neither on $PATH nor in the CUDA toolkit");
     const char *const argv[] = {sanitizer->path, "--version", NULL};
     AUTO(subprocess_result_free) subprocess_result_t result = {0};
-    status_t status = subprocess_run(argv, NULL, VERSION_TIMEOUT_S, &result, err);
-    const char *line = status == STATUS_OK ? strstr(result.out, "Version ") : NULL;
-    if (line != NULL && result.exit_code == 0)
-        sanitizer->version = mem_text_n(line + 8, strcspn(line + 8, " \r\n"));
-    else
-        status = error_set(err, STATUS_FAILED, "%s --version: found no version", sanitizer->path);
-    if (status != STATUS_OK)
-        sanitizer_free(sanitizer);
-    return status;
+    TRY(subprocess_run(argv, NULL, VERSION_TIMEOUT_S, &result, err));
+    const char *line = strstr(result.out, "Version ");
+    if (line == NULL || result.exit_code != 0)
+        return error_set(err, STATUS_FAILED, "%s --version: found no version", sanitizer->path);
+    sanitizer->version = mem_text_n(line + 8, strcspn(line + 8, " \r\n"));
+    return STATUS_OK;
 }
 
 void sanitizer_free(sanitizer_t *sanitizer) {

@@ -33,7 +33,7 @@ typedef struct sanitize_output {
     bool cached;
 } sanitize_output_t;
 
-/* Look in $CUDA_HOME, $CUDA_PATH, $PATH, /usr/local/cuda. STATUS_FAILED: not found, or broken. */
+/* Look in $CUDA_HOME, $CUDA_PATH, $PATH, /usr/local/cuda. STATUS_FAILED: not found, or broken; to be freed all the same. */
 status_t sanitizer_find(sanitizer_t *sanitizer, error_t *err);
 void sanitizer_free(sanitizer_t *sanitizer);
 

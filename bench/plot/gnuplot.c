@@ -19,8 +19,8 @@ status_t chart_find_gnuplot(char **path, error_t *err) {
     if (*path != NULL)
         return STATUS_OK;
     AUTO_FREE char *install = package_install(&CHART_GNUPLOT);
-    error_set(err, STATUS_USAGE, "gnuplot is not installed (it draws the charts): %s", install);
-    return STATUS_USAGE;
+    return error_set(err, STATUS_USAGE, "gnuplot is not installed (it draws the charts): %s",
+                     install);
 }
 
 status_t chart_formats(const char *text, text_list_t *formats, error_t *err) {
@@ -31,8 +31,8 @@ status_t chart_formats(const char *text, text_list_t *formats, error_t *err) {
         if (strcmp(format, KNOWN[0]) == 0 || strcmp(format, KNOWN[1]) == 0)
             continue;
         AUTO_FREE char *hint = text_hint(format, KNOWN, 2);
-        error_set(err, STATUS_USAGE, "--format: found \"%s\", expected svg or png%s", format, hint);
-        return STATUS_USAGE;
+        return error_set(err, STATUS_USAGE, "--format: found \"%s\", expected svg or png%s", format,
+                         hint);
     }
     return STATUS_OK;
 }
@@ -235,15 +235,12 @@ static status_t draw(chart_t *chart, const chart_target_t *target, const char *d
                      const char *format, error_t *err) {
     const char *suffix = chart_format(chart, ".%s", format);
     const char *picture = plain_path(chart, target->folder, target->name, suffix);
-    subprocess_result_t result;
-    status_t status = run_gnuplot(chart, target, data, format, &result, err);
-    if (status == STATUS_OK && strcmp(format, "svg") == 0) {
-        const char *slim = arena_keep(&chart->texts, slim_svg(result.out));
-        status = fs_write_atomic(picture, slim, strlen(slim), err);
-    } else if (status == STATUS_OK)
-        status = fs_write_atomic(picture, result.out, result.n_out, err);
-    subprocess_result_free(&result);
-    return status;
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
+    TRY(run_gnuplot(chart, target, data, format, &result, err));
+    if (strcmp(format, "svg") != 0)
+        return fs_write_atomic(picture, result.out, result.n_out, err);
+    AUTO_FREE char *slim = slim_svg(result.out);
+    return fs_write_atomic(picture, slim, strlen(slim), err);
 }
 
 status_t chart_write(chart_t *chart, const chart_target_t *target, const text_list_t *formats,

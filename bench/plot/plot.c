@@ -155,6 +155,11 @@ typedef struct plotter {
     arena_t texts;
 } plotter_t;
 
+static void plotter_free(plotter_t *plotter) {
+    text_list_free(&plotter->formats);
+    arena_free(&plotter->texts);
+}
+
 /* The destination of one set of charts. `prefix` precedes names of charts in messages: "" or "h200/". */
 typedef struct chart_set {
     plotter_t *plotter;
@@ -454,20 +459,15 @@ status_t plot_charts(const plot_options_t *options, chart_list_t *charts, error_
         return error_set(err, STATUS_USAGE, "--phase: expected --case with it");
     if (options->boots.n > 0 && (options->n_inputs > 1 || !fs_is_folder(options->inputs[0])))
         return error_set(err, STATUS_USAGE, "--boot: expected one run's folder beside it");
-    plotter_t plotter = {.options = options, .charts = charts};
-    char *gnuplot = NULL;
-    status_t status = chart_formats(options->format, &plotter.formats, err);
+    AUTO(plotter_free) plotter_t plotter = {.options = options, .charts = charts};
+    AUTO_FREE char *gnuplot = NULL, *scripts = fs_join(options->root, "plots");
+    TRY(chart_formats(options->format, &plotter.formats, err));
     if (plotter.formats.n == 0)
-        status = error_set(err, STATUS_USAGE, "--format: found nothing, expected svg, png or both");
-    if (status == STATUS_OK)
-        status = chart_find_gnuplot(&gnuplot, err);
-    plotter.gnuplot = arena_keep(&plotter.texts, gnuplot);
-    plotter.scripts = arena_keep(&plotter.texts, fs_join(options->root, "plots"));
-    if (status == STATUS_OK)
-        status = draw_inputs(&plotter, err);
-    text_list_free(&plotter.formats);
-    arena_free(&plotter.texts);
-    return status;
+        return error_set(err, STATUS_USAGE, "--format: found nothing, expected svg, png or both");
+    TRY(chart_find_gnuplot(&gnuplot, err));
+    plotter.gnuplot = gnuplot;
+    plotter.scripts = scripts;
+    return draw_inputs(&plotter, err);
 }
 
 void chart_list_free(chart_list_t *charts) {

@@ -68,7 +68,7 @@ static int style_of_variant(const char *label, const char *variant) {
 
 /* Engines without a name of their own: in their order in the whole run. */
 static int colour_of(const record_t *run, const char *engine) {
-    text_list_t before = {0};
+    AUTO(text_list_free) text_list_t before = {0};
     if (known_rival(engine) < KNOWN_RIVALS)
         return (int)known_rival(engine);
     for (size_t i = 0; i < run->n_cases; i++) {
@@ -77,9 +77,7 @@ static int colour_of(const record_t *run, const char *engine) {
             engine_order(other, engine) < 0)
             text_list_add_new(&before, other);
     }
-    const int place = KNOWN_RIVALS + (int)(before.n % (N_COLOURS - KNOWN_RIVALS));
-    text_list_free(&before);
-    return place;
+    return KNOWN_RIVALS + (int)(before.n % (N_COLOURS - KNOWN_RIVALS));
 }
 
 /* Variants in the order of their names in the whole run. */

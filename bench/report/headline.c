@@ -91,7 +91,8 @@ static void rank_sizes(ranking_t *ranking, const size_t *rows, size_t n) {
 static ranking_t ranking_of(const headline_part_t *part, const comparison_set_t *set,
                             row_fits_t *fits, bool with_tried) {
     ranking_t ranking = {.part = part, .set = set};
-    size_t *rows = mem_zeroed(set->n_rows + 1, sizeof *rows), n = 0;
+    AUTO_FREE size_t *rows = mem_zeroed(set->n_rows + 1, sizeof *rows);
+    size_t n = 0;
     for (size_t i = 0; i < set->n_rows; i++)
         if (fits(&set->rows[i]))
             rows[n++] = i;
@@ -102,7 +103,6 @@ static ranking_t ranking_of(const headline_part_t *part, const comparison_set_t 
             n++;
         }
     ranking.n = n;
-    free(rows);
     return ranking;
 }
 
@@ -336,7 +336,8 @@ static const char *above_text(const report_t *report, const headline_row_t *row)
 
 /* Words of `text` in lines of at most WIDTH columns, those after the first further in. */
 static void print_wrapped(const report_t *report, const char *text) {
-    char *words = mem_text(text), *rest = words;
+    AUTO_FREE char *words = mem_text(text);
+    char *rest = words;
     size_t column = 0;
     for (const char *word; (word = strsep(&rest, " ")) != NULL;) {
         const size_t width = text_width(word);
@@ -345,7 +346,6 @@ static void print_wrapped(const report_t *report, const char *text) {
         column = width + (breaks ? 4 : column > 0 ? column + 1 : 0);
     }
     print(report, "\n");
-    free(words);
 }
 
 /* "softmax rows=16, f32, CPU, cols 32768" */

@@ -93,7 +93,8 @@ static text_list_t parts_of(const char *path) {
     if (path[0] != '/' && realpath(".", here) == NULL)
         here[0] = '\0';
     AUTO_FREE char *whole = mem_format("%s/%s", here, path);
-    text_list_t split = text_split(whole, '/'), parts = {0};
+    AUTO(text_list_free) text_list_t split = text_split(whole, '/');
+    text_list_t parts = {0};
     for (size_t i = 0; i < split.n; i++) {
         const char *part = split.items[i];
         if (strcmp(part, "..") == 0 && parts.n > 0)
@@ -101,7 +102,6 @@ static text_list_t parts_of(const char *path) {
         else if (*part != '\0' && strcmp(part, ".") != 0 && strcmp(part, "..") != 0)
             text_list_add(&parts, part);
     }
-    text_list_free(&split);
     return parts;
 }
 
@@ -184,9 +184,10 @@ static bool has_cells(const rows_t *rows, size_t column) {
 
 void rows_end(const report_t *report, rows_t *rows, const column_t *columns, const char *heading,
               const char *text) {
-    const char **headings = mem_zeroed(rows->n_columns, sizeof *headings);
-    char *align = mem_zeroed(rows->n_columns + 1, 1);
-    size_t *shown = mem_zeroed(rows->n_columns, sizeof *shown), n = 0;
+    AUTO_FREE const char **headings = mem_zeroed(rows->n_columns, sizeof *headings);
+    AUTO_FREE char *align = mem_zeroed(rows->n_columns + 1, 1);
+    AUTO_FREE size_t *shown = mem_zeroed(rows->n_columns, sizeof *shown);
+    size_t n = 0;
     for (size_t c = 0; c < rows->n_columns; c++)
         if (has_cells(rows, c)) {
             headings[n] = columns[c].heading;
@@ -204,9 +205,6 @@ void rows_end(const report_t *report, rows_t *rows, const column_t *columns, con
               report_keep(report, table_text(&table, TABLE_MARKDOWN)));
         table_free(&table);
     }
-    free(shown);
-    free(align);
-    free(headings);
     free(rows->cells);
 }
 

@@ -166,23 +166,20 @@ static void print_picture(const picture_t *picture, bool inside) {
 }
 
 char *picture_svg(const report_t *report, const headline_t *headline, const char *const *hrefs) {
-    picture_t picture = {.report = report};
+    AUTO_FREE bar_t *bars = mem_zeroed(headline->n + 1, sizeof *bars);
+    picture_t picture = {.report = report, .bars = bars};
     char *text;
     size_t size;
-    picture.bars = mem_zeroed(headline->n + 1, sizeof *picture.bars);
     for (size_t i = 0; i < headline->n; i++)
         if (has_headline(headline->rows[i].row))
             picture.bars[picture.n++] = (bar_t){&headline->rows[i], hrefs != NULL ? hrefs[i] : NULL,
                                                 &headline->rows[i].row->headline};
-    if (picture.n == 0) {
-        free(picture.bars);
+    if (picture.n == 0)
         return NULL;
-    }
     qsort(picture.bars, picture.n, sizeof *picture.bars, by_ratio);
     find_axis(&picture);
     picture.out = open_memstream(&text, &size);
     print_picture(&picture, hrefs != NULL);
     fclose(picture.out);
-    free(picture.bars);
     return text;
 }

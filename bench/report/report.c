@@ -72,7 +72,7 @@ static const shown_run_t **by_machine(const report_t *report, const shown_list_t
 /* Machine by machine. `report` is that of the top page: texts and links. */
 static top_part_t *top_parts_of(const report_t *report, const report_options_t *options,
                                 const shown_list_t *runs, size_t *n) {
-    const shown_run_t **ordered = by_machine(report, runs);
+    AUTO_FREE const shown_run_t **ordered = by_machine(report, runs);
     size_t capacity = 0;
     top_part_t *parts = NULL;
     *n = 0;
@@ -81,7 +81,6 @@ static top_part_t *top_parts_of(const report_t *report, const report_options_t *
             mem_grow(&parts, *n, &capacity, sizeof *parts);
             parts[(*n)++] = top_part_of(report, options, runs, ordered[r], &ordered[r]->parts[p]);
         }
-    free(ordered);
     return parts;
 }
 
@@ -304,7 +303,7 @@ status_t report_write(const report_options_t *options, error_t *err) {
 static headline_part_t *saved_parts(const report_t *report, const shown_list_t *runs, size_t *n) {
     headline_part_t *parts = NULL;
     size_t capacity = 0;
-    const shown_run_t **ordered = by_machine(report, runs);
+    AUTO_FREE const shown_run_t **ordered = by_machine(report, runs);
     *n = 0;
     for (size_t r = 0; r < runs->n; r++)
         for (size_t p = 0; p < ordered[r]->n_parts; p++) {
@@ -313,7 +312,6 @@ static headline_part_t *saved_parts(const report_t *report, const shown_list_t *
             parts[*n] = shown_headline_part(&shown->parts[p]);
             parts[(*n)++].when = report_text(report, "saved %s", shown_date(report, &shown->whole));
         }
-    free(ordered);
     return parts;
 }
 

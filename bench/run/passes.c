@@ -285,15 +285,12 @@ static status_t add_tuned(trial_t *trial, const group_t *group, unsigned draw, e
 }
 
 static status_t draw_group(run_t *run, const group_t *group, unsigned draw, error_t *err) {
-    trial_t trial = trial_make(run, group, group->n);
+    AUTO(trial_free) trial_t trial = trial_make(run, group, group->n);
     run->settings.measure = stopping_share(group->measure);
     AUTO_FREE char *what = mem_format("draw %u of %u, %s", draw, group->measure->draws, trial.name);
     progress_step(&run->progress, what);
-    status_t status = add_tuned(&trial, group, draw, err);
-    if (status == STATUS_OK && trial.n > 0)
-        status = trial_measure(&trial, false, err);
-    trial_free(&trial);
-    return status;
+    TRY(add_tuned(&trial, group, draw, err));
+    return trial.n > 0 ? trial_measure(&trial, false, err) : STATUS_OK;
 }
 
 /* ==== draws =================================================================================== */

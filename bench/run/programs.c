@@ -147,26 +147,22 @@ static double work_of(const case_t *spec) {
 }
 
 /* For each program the unmeasured case with the least work: kernels run far slower under a tool,
- * and a size that does not fill a block exposes missing bounds checks. */
-static const case_t **choose_cases(run_t *run, error_t *err) {
-    const case_t **chosen = mem_zeroed(run->programs.n + 1, sizeof *chosen);
+ * and a size that does not fill a block exposes missing bounds checks. `chosen`: one for each, NULL. */
+static status_t choose_cases(run_t *run, const case_t **chosen, error_t *err) {
     for (size_t s = 0; s < run->n_sweeps; s++)
         for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
             const case_t *spec = &run->sweeps[s].cases[i];
             const program_t *program;
             if (case_is_complete(&run->states[s][i], run->sweeps[s].measure.passes))
                 continue;
-            if (run_find_program(run, spec, &program, err) != STATUS_OK) {
-                free(chosen);
-                return NULL;
-            }
+            TRY(run_find_program(run, spec, &program, err));
             if (program == NULL || program->status != PROGRAM_OK || is_in_c(spec))
                 continue;
             size_t at = (size_t)(program - run->programs.items);
             if (chosen[at] == NULL || work_of(spec) < work_of(chosen[at]))
                 chosen[at] = spec;
         }
-    return chosen;
+    return STATUS_OK;
 }
 
 static status_t keep_log(run_t *run, const program_t *program, const char *tool,
@@ -242,20 +238,16 @@ static status_t sanitize_all(run_t *run, const case_t **chosen, const sanitizer_
 status_t run_sanitize(run_t *run, error_t *err) {
     if (!run->options->sanitize || run->arch == NULL || run->no_compiler != NULL)
         return STATUS_OK;
-    AUTO_FREE const case_t **chosen = choose_cases(run, err);
-    if (chosen == NULL)
-        return STATUS_FAILED;
-    sanitizer_t sanitizer;
+    AUTO_FREE const case_t **chosen = mem_zeroed(run->programs.n + 1, sizeof *chosen);
+    TRY(choose_cases(run, chosen, err));
+    AUTO(sanitizer_free) sanitizer_t sanitizer = {0};
     error_t why = ERROR_INIT;
     bool found = sanitizer_find(&sanitizer, &why) == STATUS_OK;
     if (!found)
         progress_note(&run->progress, "programs are not sanitized: %s", why.text);
     run->n_sanitized = run->programs.n;
     run->sanitized = mem_zeroed(run->n_sanitized, sizeof *run->sanitized);
-    status_t status = sanitize_all(run, chosen, found ? &sanitizer : NULL, err);
-    if (found)
-        sanitizer_free(&sanitizer);
-    return status;
+    return sanitize_all(run, chosen, found ? &sanitizer : NULL, err);
 }
 
 bool run_note_sanitized(const run_t *run, contender_t *contender) {

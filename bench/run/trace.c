@@ -261,19 +261,13 @@ static status_t write_file(run_t *run, const trace_file_t *file, error_t *err) {
 }
 
 status_t run_trace(run_t *run, error_t *err) {
-    trace_file_t file;
+    AUTO(trace_file_free) trace_file_t file = {0};
     TRY(run_load_sweeps(run, err));
     run_choose_folder(run);
     run_make_states(run);
     trace_file_init(&file, clock_ns());
-    status_t status = run_survey(run, err);
-    if (status == STATUS_OK)
-        status = run_compile(run, err);
-    if (status == STATUS_OK)
-        status = trace_all(run, &file, err);
+    const bool prepared = run_survey(run, err) == STATUS_OK && run_compile(run, err) == STATUS_OK;
+    const bool traced = prepared && trace_all(run, &file, err) == STATUS_OK;
     progress_end(&run->progress);
-    if (status == STATUS_OK)
-        status = write_file(run, &file, err);
-    trace_file_free(&file);
-    return status;
+    return traced ? write_file(run, &file, err) : err->status;
 }

@@ -63,7 +63,8 @@ static void print_id(const html_t *html, const case_result_t *result) {
 }
 
 static void print_row(const html_t *html, const case_result_t *result, const char *anchor) {
-    char text[UNITS_TEXT], *hash = mem_text(result->resources.code_hash);
+    char text[UNITS_TEXT];
+    AUTO_FREE char *hash = mem_text(result->resources.code_hash);
     fprintf(html->out, "<tr><th scope=\"row\" class=\"case\"><a href=\"#%s\">", anchor);
     print_id(html, result);
     fputs("</a></th>", html->out);
@@ -75,7 +76,6 @@ static void print_row(const html_t *html, const case_result_t *result, const cha
         hash[HASH_SHOWN] = '\0';
     print_cell(html, 10, hash != NULL ? hash : "–");
     fputs("</tr>\n", html->out);
-    free(hash);
 }
 
 /* ---- details --------------------------------------------------------------------------------- */
