@@ -501,10 +501,8 @@ static status_t write_file(const char *path, print_t print, const comparison_t *
 
 static status_t learn_floor(const compare_options_t *options, const comparison_t *comparison,
                             error_t *err) {
-    floors_t *floors = floors_of_pair(comparison);
-    status_t status = floors_save(floors, options->candidate, err);
-    floors_free(floors);
-    return status;
+    AUTO(floors_free) floors_t *floors = floors_of_pair(comparison);
+    return floors_save(floors, options->candidate, err);
 }
 
 static status_t report(const compare_options_t *options, const comparison_t *comparison,
@@ -574,34 +572,29 @@ static status_t learn_floors(const compare_options_t *options, const record_t *r
 static status_t compare_loaded(const compare_options_t *options, const record_t *runs,
                                error_t *err) {
     AUTO(comparison_free) comparison_t comparison = {0};
-    floors_t *floors = NULL;
-    status_t status = options->floors.n > 0 ? learn_floors(options, runs, &floors, err)
-                                            : floors_load(runs[0].folder, &floors, err);
-    if (status == STATUS_OK && options->save_floor)
-        status = floors_save(floors, options->base, err);
+    AUTO(floors_free) floors_t *floors = NULL;
+    TRY(options->floors.n > 0 ? learn_floors(options, runs, &floors, err)
+                              : floors_load(runs[0].folder, &floors, err));
+    if (options->save_floor)
+        TRY(floors_save(floors, options->base, err));
+    const comparison_options_t as_asked = {floors, &options->phases, &options->allow,
+                                           options->threshold_frac};
+    const status_t status = comparison_make(&runs[0], &runs[1], &as_asked, &comparison, err);
     if (status == STATUS_OK)
-        status = comparison_make(&runs[0], &runs[1],
-                                 &(comparison_options_t){floors, &options->phases, &options->allow,
-                                                         options->threshold_frac},
-                                 &comparison, err);
-    if (status == STATUS_OK)
-        status = report(options, &comparison, err);
-    else if (comparison.n_pairs > 0) /* no case can be compared: each with its reason */
+        return report(options, &comparison, err);
+    if (comparison.n_pairs > 0) /* no case can be compared: each with its reason */
         (options->json ? print_json : print_all)(&comparison, options->print);
-    floors_free(floors);
     return status;
 }
 
 status_t compare_runs(const compare_options_t *options, error_t *err) {
     TRY(check_files(options, err));
     AUTO(text_list_free) text_list_t folders = {0};
-    record_t *runs;
+    AUTO(records_free) record_list_t runs = {0};
     for (size_t i = 0; i < 2 + options->floors.n; i++)
         text_list_add(&folders, folder_of(options, i));
     for (size_t i = 0; i < folders.n; i++)
         TRY(check_schema(folders.items[i], err));
     TRY(records_load((const char *const *)folders.items, folders.n, &runs, err));
-    const status_t status = compare_loaded(options, runs, err);
-    records_free(runs, folders.n);
-    return status;
+    return compare_loaded(options, runs.items, err);
 }

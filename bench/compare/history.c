@@ -237,15 +237,9 @@ static status_t check_runs(const record_t *runs, size_t n_runs, const text_list_
 }
 
 status_t history_runs(const history_options_t *options, error_t *err) {
-    const size_t n = options->runs->n;
-    record_t *runs;
-    TRY(records_load((const char *const *)options->runs->items, n, &runs, err));
-    status_t status = check_runs(runs, n, &options->allow, err);
-    if (status == STATUS_OK) {
-        history_list_t list = collect(runs, n, options);
-        status = report(options, &list, runs, err);
-        free_list(&list);
-    }
-    records_free(runs, n);
-    return status;
+    AUTO(records_free) record_list_t runs = {0};
+    TRY(records_load((const char *const *)options->runs->items, options->runs->n, &runs, err));
+    TRY(check_runs(runs.items, runs.n, &options->allow, err));
+    AUTO(free_list) history_list_t list = collect(runs.items, runs.n, options);
+    return report(options, &list, runs.items, err);
 }

@@ -387,18 +387,15 @@ status_t repeat_runs(const repeat_options_t *options, error_t *err) {
     if (n < 2)
         return error_set(err, STATUS_USAGE,
                          "bench repeat: expected a sweep, or at least two run folders");
-    record_t *runs;
-    repeat_t repeat = {0};
+    AUTO(records_free) record_list_t runs = {0};
+    AUTO(repeat_free) repeat_t repeat = {0};
     TRY(records_load((const char *const *)options->operands->items, n, &runs, err));
     for (size_t a = 0; a < n; a++)
         for (size_t b = a + 1; b < n; b++)
-            compare_pair(&repeat, &runs[a], &runs[b]);
+            compare_pair(&repeat, &runs.items[a], &runs.items[b]);
     for (size_t a = 0; a < n; a++) /* the last rows of the table */
         for (size_t b = a + 1; b < n; b++)
-            compare_headlines(&repeat, &runs[a], &runs[b]);
+            compare_headlines(&repeat, &runs.items[a], &runs.items[b]);
     finish(&repeat);
-    const status_t status = report(options, &repeat, err);
-    repeat_free(&repeat);
-    records_free(runs, n);
-    return status;
+    return report(options, &repeat, err);
 }

@@ -107,12 +107,12 @@ static floors_t *floors_new(json_t *cells, json_t *groups, size_t n_runs) {
     return floors;
 }
 
-void floors_free(floors_t *floors) {
-    if (floors != NULL) {
-        json_decref(floors->cells);
-        json_decref(floors->groups);
+void floors_free(floors_t **floors) {
+    if (*floors != NULL) {
+        json_decref((*floors)->cells);
+        json_decref((*floors)->groups);
     }
-    free(floors);
+    free(*floors);
 }
 
 static double look_up(const json_t *table, const char *name, const char *phase) {

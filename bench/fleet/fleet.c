@@ -494,12 +494,9 @@ static status_t examine(fleet_t *fleet, error_t *err) {
 }
 
 status_t fleet_runs(const fleet_options_t *options, error_t *err) {
-    const size_t n = options->runs->n;
-    record_t *runs;
-    TRY(records_load((const char *const *)options->runs->items, n, &runs, err));
-    fleet_t fleet = {.options = options, .runs = runs, .evidence = {.n_machines = n}};
-    const status_t status = examine(&fleet, err);
-    fleet_free(&fleet);
-    records_free(runs, n);
-    return status;
+    AUTO(records_free) record_list_t runs = {0};
+    TRY(records_load((const char *const *)options->runs->items, options->runs->n, &runs, err));
+    AUTO(fleet_free)
+    fleet_t fleet = {.options = options, .runs = runs.items, .evidence = {.n_machines = runs.n}};
+    return examine(&fleet, err);
 }

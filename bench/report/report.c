@@ -21,9 +21,9 @@
 
 static const char *page_path(const report_t *report, const report_options_t *options,
                              const shown_run_t *shown, const char *workload) {
-    const char *folder = shown->whole.folder;
+    const char *folder = shown->whole->folder;
     if (options->pages != NULL)
-        folder = report_keep(report, fs_join(options->pages, shown->whole.name));
+        folder = report_keep(report, fs_join(options->pages, shown->whole->name));
     return report_text(report, "%s%s%s.md", folder, text_ends(folder, "/") ? "" : "/", workload);
 }
 
@@ -36,14 +36,14 @@ static bool is_in_two_runs(const shown_list_t *runs, const char *workload) {
 }
 
 static bool is_on_machine_of(const report_t *report, const shown_run_t *a, const shown_run_t *b) {
-    return strcmp(shown_machine(report, &a->whole), shown_machine(report, &b->whole)) == 0;
+    return strcmp(shown_machine(report, a->whole), shown_machine(report, b->whole)) == 0;
 }
 
 static top_part_t top_part_of(const report_t *report, const report_options_t *options,
                               const shown_list_t *runs, const shown_run_t *shown,
                               const shown_part_t *part) {
     const char *path = page_path(report, options, shown, part->workload);
-    const char *run = is_in_two_runs(runs, part->workload) ? shown->whole.name : NULL;
+    const char *run = is_in_two_runs(runs, part->workload) ? shown->whole->name : NULL;
     top_part_t top = {.shown = shown,
                       .part = part,
                       .headline = shown_headline_part(part),
@@ -140,7 +140,7 @@ static void render_top(const report_options_t *options, const shown_list_t *runs
     for (size_t i = 0; i < top.n_parts; i++)
         anchors[i] = report_text(&page.report, "#%s", html_part_id(runs, parts[i].part));
     top.parts = parts;
-    page.report.run = page.report.whole = &runs->items[0].whole;
+    page.report.run = page.report.whole = runs->items[0].whole;
     char *svg = top_picture(&page.report, &top, in_html ? anchors : NULL);
     if (svg != NULL && (in_html || !is_stream))
         top.picture = report_keep(&page.report, report_link(&page.report, picture));
@@ -214,10 +214,8 @@ static void note_run(const record_t *run, const char *root, report_files_t *file
 }
 
 static void note_runs(const shown_list_t *runs, const char *root, report_files_t *files) {
-    for (size_t i = 0; i < runs->n; i++)
-        note_run(&runs->items[i].whole, root, files);
-    for (size_t i = 0; i < runs->n_boots; i++)
-        note_run(runs->boots[i], root, files);
+    for (size_t i = 0; i < runs->loaded.n; i++)
+        note_run(&runs->loaded.items[i], root, files);
 }
 
 void report_files_free(report_files_t *files) {
@@ -231,7 +229,7 @@ static status_t refuse_name(const shown_list_t *runs, error_t *err) {
         for (size_t p = 0; p < runs->items[r].n_parts; p++)
             if (!text_is_name(runs->items[r].parts[p].workload))
                 return error_set(err, STATUS_USAGE, "%s: workload \"%s\" is no name for a page",
-                                 runs->items[r].whole.folder, runs->items[r].parts[p].workload);
+                                 runs->items[r].whole->folder, runs->items[r].parts[p].workload);
     return STATUS_OK;
 }
 
@@ -310,7 +308,7 @@ static headline_part_t *saved_parts(const report_t *report, const shown_list_t *
             const shown_run_t *shown = ordered[r];
             mem_grow(&parts, *n, &capacity, sizeof *parts);
             parts[*n] = shown_headline_part(&shown->parts[p]);
-            parts[(*n)++].when = report_text(report, "saved %s", shown_date(report, &shown->whole));
+            parts[(*n)++].when = report_text(report, "saved %s", shown_date(report, shown->whole));
         }
     return parts;
 }
@@ -351,7 +349,7 @@ static void print_lines(const report_t *report, const shown_run_t *shown) {
 typedef void print_shown_t(const report_t *report, const shown_run_t *shown);
 
 static char *text_of(const record_t *run, const char *workload, print_shown_t *print_shown) {
-    AUTO(shown_free_parts) shown_run_t shown = {.whole = *run};
+    AUTO(shown_free_parts) shown_run_t shown = {.whole = run};
     page_t page;
     page_open(&page);
     shown_select(&shown, workload);

@@ -19,7 +19,7 @@ static bool has_sizes(const char *workload) {
 }
 
 static void fill_part(const shown_run_t *shown, shown_part_t *part, const char *workload) {
-    const record_t *whole = &shown->whole;
+    const record_t *whole = shown->whole;
     part->workload = workload;
     part->steady = *whole;
     part->steady.cases = mem_zeroed(whole->n_cases + 1, sizeof *part->steady.cases);
@@ -38,7 +38,7 @@ static void fill_part(const shown_run_t *shown, shown_part_t *part, const char *
 }
 
 void shown_select(shown_run_t *shown, const char *only) {
-    const record_t *whole = &shown->whole;
+    const record_t *whole = shown->whole;
     shown->parts = mem_zeroed(whole->n_cases + 1, sizeof *shown->parts);
     for (size_t i = 0; i < whole->n_cases; i++) {
         const case_t *spec = &whole->cases[i].spec;
@@ -69,22 +69,9 @@ void shown_list_free(shown_list_t *list) {
     for (size_t i = 0; i < list->n; i++) {
         shown_free_parts(&list->items[i]);
         boots_free(&list->items[i].boots);
-        record_free(&list->items[i].whole);
     }
-    for (size_t i = 0; i < list->n_boots; i++) {
-        record_free(list->boots[i]);
-        free(list->boots[i]);
-    }
-    free(list->boots);
+    records_free(&list->loaded);
     free(list->items);
-}
-
-/* Take over a run that boots of the items will borrow. */
-static const record_t *keep_boot(shown_list_t *list, const record_t *run) {
-    list->boots = mem_resize(list->boots, list->n_boots + 1, sizeof *list->boots);
-    list->boots[list->n_boots] = mem_alloc(sizeof *run);
-    *list->boots[list->n_boots] = *run;
-    return list->boots[list->n_boots++];
 }
 
 static size_t count_compared(const record_t *run) {
@@ -107,63 +94,47 @@ static bool is_part(const record_t *runs, size_t n, const record_t *run) {
     return all;
 }
 
-/* Take over a run: as another boot of a listed one, or to be shown itself. */
-static status_t add_run(shown_list_t *list, const record_t *run, error_t *err) {
+/* As another boot of a listed run, or to be shown itself. */
+static status_t add_run(shown_list_t *list, record_t *run, error_t *err) {
     for (size_t i = 0; i < list->n; i++)
-        if (boots_same_sweeps(&list->items[i].whole, run))
-            return boots_add(&list->items[i].boots, &list->items[i].whole, keep_boot(list, run),
-                             err);
-    shown_run_t *shown = &list->items[list->n++];
-    shown->whole = *run;
-    device_rates_set_limits_again(&shown->whole);
+        if (boots_same_sweeps(list->items[i].whole, run))
+            return boots_add(&list->items[i].boots, list->items[i].whole, run, err);
+    device_rates_set_limits_again(run);
+    list->items[list->n++].whole = run;
     return STATUS_OK;
 }
 
-/* Take over a run that is a part of others: another boot of each listed one that it shares cases with. */
-static status_t add_part(shown_list_t *list, const record_t *run, error_t *err) {
-    const record_t *boot = NULL;
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < list->n && status == STATUS_OK; i++) {
+/* A run that is a part of others: another boot of each listed one that it shares cases with. */
+static status_t add_part(shown_list_t *list, record_t *run, error_t *err) {
+    bool is_boot = false;
+    for (size_t i = 0; i < list->n; i++) {
         shown_run_t *shown = &list->items[i];
-        if (boots_shared_cases(&shown->whole, run, NULL) == 0)
+        if (boots_shared_cases(shown->whole, run, NULL) == 0)
             continue;
-        if (boot == NULL)
-            boot = keep_boot(list, run);
-        status = boots_add(&shown->boots, &shown->whole, boot, err);
+        is_boot = true;
+        TRY(boots_add(&shown->boots, shown->whole, run, err));
     }
-    return boot == NULL ? add_run(list, run, err) : status;
-}
-
-/* The runs are taken over, whatever happens. */
-static status_t add_runs(shown_list_t *list, record_t *runs, size_t n, error_t *err) {
-    AUTO_FREE bool *parts = mem_zeroed(n, sizeof *parts);
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < n; i++)
-        parts[i] = is_part(runs, n, &runs[i]);
-    for (size_t i = 0; i < n; i++)
-        if (!parts[i] && status == STATUS_OK)
-            status = add_run(list, &runs[i], err);
-        else if (!parts[i])
-            record_free(&runs[i]);
-    for (size_t i = 0; i < n; i++)
-        if (parts[i] && status == STATUS_OK)
-            status = add_part(list, &runs[i], err);
-        else if (parts[i])
-            record_free(&runs[i]);
-    return status;
+    return is_boot ? STATUS_OK : add_run(list, run, err);
 }
 
 status_t shown_load(const char *const *folders, size_t n, shown_list_t *list, error_t *err) {
     if (n == 0)
         return error_set(err, STATUS_USAGE, "nothing to report: no run was given");
-    record_t *runs;
-    TRY(records_load(folders, n, &runs, err));
-    *list = (shown_list_t){.items = mem_zeroed(n, sizeof *list->items)};
-    const status_t status = add_runs(list, runs, n, err);
-    free(runs);
-    for (size_t i = 0; i < list->n && status == STATUS_OK; i++)
+    TRY(records_load(folders, n, &list->loaded, err));
+    record_t *runs = list->loaded.items;
+    AUTO_FREE bool *parts = mem_zeroed(n, sizeof *parts);
+    list->items = mem_zeroed(n, sizeof *list->items);
+    for (size_t i = 0; i < n; i++)
+        parts[i] = is_part(runs, n, &runs[i]);
+    for (size_t i = 0; i < n; i++)
+        if (!parts[i])
+            TRY(add_run(list, &runs[i], err));
+    for (size_t i = 0; i < n; i++)
+        if (parts[i])
+            TRY(add_part(list, &runs[i], err));
+    for (size_t i = 0; i < list->n; i++)
         shown_select(&list->items[i], NULL);
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */

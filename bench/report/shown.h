@@ -15,17 +15,16 @@ typedef struct shown_part {
 } shown_part_t;
 
 typedef struct shown_run {
-    record_t whole;
+    const record_t *whole;
     boots_t boots; /* other runs of its sweeps */
     shown_part_t *parts;
     size_t n_parts;
 } shown_run_t;
 
 typedef struct shown_list {
+    record_list_t loaded; /* the others borrow from here */
     shown_run_t *items;
     size_t n;
-    record_t **boots; /* those of the items borrow from here */
-    size_t n_boots;
 } shown_list_t;
 
 /* A run with the sweeps of an earlier one becomes another boot of it; STATUS_INCOMPARABLE if it is none

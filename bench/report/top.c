@@ -374,7 +374,7 @@ static const char *when_of(const report_t *report, const record_t *run, size_t n
 }
 
 static void add_run(const report_t *report, machine_t *machine, const shown_run_t *shown) {
-    const record_t *run = &shown->whole;
+    const record_t *run = shown->whole;
     add_fact(report, &machine->hosts, run, "", "host.name");
     add_fact(report, &machine->hosts, run, "", "host.cpu");
     if (environment_get(&run->environment, "gpu.name") == NULL)
@@ -430,7 +430,7 @@ static void section_machines(const report_t *report, const top_t *top) {
     size_t n = 0;
     for (size_t r = 0; r < top->runs->n; r++) {
         const shown_run_t *shown = &top->runs->items[r];
-        const char *name = shown_machine(report, &shown->whole);
+        const char *name = shown_machine(report, shown->whole);
         size_t m = 0;
         while (m < n && strcmp(machines[m].name, name) != 0)
             m++;
@@ -456,21 +456,21 @@ static void section_commands(const report_t *report, const top_t *top) {
     text_list_t folders = {0};
     for (size_t r = 0; r < top->runs->n; r++) {
         const shown_run_t *shown = &top->runs->items[r];
-        text_list_add(&folders, report_code(report, shown->whole.folder));
+        text_list_add(&folders, report_code(report, shown->whole->folder));
         for (size_t i = 0; i < shown->boots.n; i++) /* it may be a boot of several */
             text_list_add_new(&folders, report_code(report, shown->boots.runs[i]->folder));
     }
     report_heading(report, 2, "Commands and samples");
     const shown_run_t *runs = top->runs->items;
-    const char *machine = shown_machine(report, &runs->whole);
+    const char *machine = shown_machine(report, runs->whole);
     print(
         report,
         "Each run on %s again, and this report with its pages from the files of the runs, without "
         "a GPU:\n\n",
         machine);
     for (size_t r = 0; r < top->runs->n; r++) {
-        AUTO(text_list_free) text_list_t again = command_again(report->program, &runs[r].whole);
-        if (again.n > 0 && strcmp(shown_machine(report, &runs[r].whole), machine) == 0)
+        AUTO(text_list_free) text_list_t again = command_again(report->program, runs[r].whole);
+        if (again.n > 0 && strcmp(shown_machine(report, runs[r].whole), machine) == 0)
             print_command(report, again.items, again.n);
     }
     print_command(report, top->command, top->n_command);
@@ -492,7 +492,7 @@ static void section_workloads(const report_t *report, const top_t *top) {
               known != NULL ? report_safe(report, known->summary) : "",
               statuses != NULL ? statuses : "no case finished", caveat != NULL ? "; mind: " : "",
               caveat != NULL ? report_safe(report, caveat) : "",
-              part->shown->whole.finished == NULL
+              part->shown->whole->finished == NULL
                   ? " **The run did not finish:** it may lack sizes, contenders or passes."
                   : "");
     }
@@ -511,7 +511,7 @@ static void print_pageless(const report_t *report, const top_t *top) {
     for (size_t r = 0; r < top->runs->n; r++) {
         if (top->runs->items[r].n_parts > 0)
             continue;
-        shown.run = shown.whole = &top->runs->items[r].whole;
+        shown.run = shown.whole = top->runs->items[r].whole;
         section_environment(&shown);
         section_device(&shown);
         section_warnings(&shown);
@@ -524,10 +524,10 @@ void top_page(const report_t *report, const top_t *top) {
     for (size_t p = 0; p < top->n_parts; p++)
         add_rivals(report, &rivals, &top->parts[p].part->sets);
     for (size_t r = 0; r < top->runs->n; r++)
-        text_list_add_new(&dates, shown_date(report, &runs[r].whole));
+        text_list_add_new(&dates, shown_date(report, runs[r].whole));
     const char *names = report_join(report, &rivals, ", ");
     print(report, REPORT_TITLE "%s%s: %s, %s\n\n", names != NULL ? " against " : "",
-          names != NULL ? names : "", shown_machine(report, &runs->whole),
+          names != NULL ? names : "", shown_machine(report, runs->whole),
           report_dates(report, &dates));
     if (top->picture != NULL)
         print(report, "[![Speed-up over the strongest rival](%s)](#all-workloads)\n\n",

@@ -238,21 +238,17 @@ void record_warn_incomplete(const record_t *run) {
 
 /* ==== several runs ============================================================================ */
 
-void records_free(record_t *runs, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        record_free(&runs[i]);
-    free(runs);
+void records_free(record_list_t *runs) {
+    for (size_t i = 0; i < runs->n; i++)
+        record_free(&runs->items[i]);
+    free(runs->items);
 }
 
-status_t records_load(const char *const *folders, size_t n, record_t **runs, error_t *err) {
-    *runs = mem_zeroed(n, sizeof **runs);
-    for (size_t i = 0; i < n; i++) {
-        const status_t status = record_load(folders[i], &(*runs)[i], err);
-        if (status != STATUS_OK) {
-            records_free(*runs, i);
-            return status;
-        }
-        record_warn_incomplete(&(*runs)[i]);
+status_t records_load(const char *const *folders, size_t n, record_list_t *runs, error_t *err) {
+    runs->items = mem_zeroed(n, sizeof *runs->items);
+    for (; runs->n < n; runs->n++) {
+        TRY(record_load(folders[runs->n], &runs->items[runs->n], err));
+        record_warn_incomplete(&runs->items[runs->n]);
     }
     return STATUS_OK;
 }

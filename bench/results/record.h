@@ -61,9 +61,14 @@ status_t record_load_passes(const char *folder, record_t *run, error_t *err);
 /* The schema number in run.json; other keys are ignored. */
 status_t record_read_schema(const char *folder, long long *schema, error_t *err);
 void record_free(record_t *run);
-/* Several; what is incomplete is said on stderr. On failure there is nothing to free. */
-status_t records_load(const char *const *folders, size_t n, record_t **runs, error_t *err);
-void records_free(record_t *runs, size_t n);
+typedef struct record_list {
+    record_t *items;
+    size_t n;
+} record_list_t;
+
+/* Several; what is incomplete is said on stderr. The list, of zeros, is to be freed after a failure, too. */
+status_t records_load(const char *const *folders, size_t n, record_list_t *runs, error_t *err);
+void records_free(record_list_t *runs);
 /* The case after `after` (NULL: the first), in the order of the run; NULL at the end. */
 const case_result_t *record_next(const record_t *run, const case_result_t *after);
 /* The case of that id, or NULL. Only the owner of the run may change it. */

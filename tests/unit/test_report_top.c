@@ -8,8 +8,8 @@
 
 /* The top page of a run, on which every workload is mlp_infer; takes the run. */
 static char *printed_unfinished(record_t run) {
-    shown_run_t shown = {.whole = run};
-    shown.whole.folder = mem_text("results/planted");
+    shown_run_t shown = {.whole = &run};
+    run.folder = mem_text("results/planted");
     shown_select(&shown, NULL);
     const shown_list_t runs = {.items = &shown, .n = 1};
     top_part_t part = {.shown = &shown,
@@ -20,14 +20,14 @@ static char *printed_unfinished(record_t run) {
     const top_t top = {.runs = &runs, .parts = &part, .n_parts = shown.n_parts};
     page_t page;
     page_open(&page);
-    page.report.run = page.report.whole = &shown.whole;
+    page.report.run = page.report.whole = &run;
     page.report.root = page.report.folder = ".";
     top_page(&page.report, &top);
     AUTO_FREE char *picture = top_picture(&page.report, &top, (const char *[]){"#w1"});
     if (picture != NULL)
         print(&page.report, "%s", picture);
     shown_free_parts(&shown);
-    record_free(&shown.whole);
+    record_free(&run);
     return page_close(&page);
 }
 

@@ -139,13 +139,13 @@ static void print_cases(html_t *html, const shown_run_t *shown, size_t part) {
     const size_t table = ++html->n_tables;
     print_headings(html, table);
     for (const case_result_t *result = NULL;
-         (result = record_next(&shown->whole, result)) != NULL;) {
+         (result = record_next(shown->whole, result)) != NULL;) {
         if (!is_of_part(shown, part, result))
             continue;
-        AUTO_FREE char *link = case_href(&shown->whole, result);
+        AUTO_FREE char *link = case_href(shown->whole, result);
         fprintf(html->out, "<tbody id=\"%s\">", link + 1);
         print_row(html, result, link + 1);
-        print_details(html, &shown->whole, result, table);
+        print_details(html, shown->whole, result, table);
         fputs("</tbody>\n", html->out);
     }
     fputs("</table></div></details>\n", html->out);
@@ -218,7 +218,7 @@ static void print_part(html_t *html, const html_source_t *source, const shown_ru
             html_part_id(source->runs, &shown->parts[part]));
     html_text(html, shown->parts[part].workload);
     fputs("</h2> <span>run ", html->out);
-    html_text(html, shown->whole.name);
+    html_text(html, shown->whole->name);
     fputs("</span></summary>\n", html->out);
     html_blocks(html, without_title(page), true);
     print_cases(html, shown, part);
