@@ -421,14 +421,6 @@ static status_t draw_set(plotter_t *plotter, const plot_source_t *source, bool s
     return STATUS_OK;
 }
 
-static status_t load_run(const plot_options_t *options, const char *folder, plot_source_t *source,
-                         error_t *err) {
-    TRY(plot_source_from_run(folder, source, err));
-    for (size_t i = 0; i < options->boots.n; i++)
-        TRY(plot_source_add_boot(source, options->boots.items[i], err));
-    return STATUS_OK;
-}
-
 static status_t draw_inputs(plotter_t *plotter, error_t *err) {
     const plot_options_t *options = plotter->options;
     AUTO_FREE const char **csvs = mem_zeroed(options->n_inputs, sizeof *csvs);
@@ -441,7 +433,8 @@ static status_t draw_inputs(plotter_t *plotter, error_t *err) {
         AUTO(plot_source_free) plot_source_t source = {0};
         if (!fs_is_folder(options->inputs[i]))
             continue;
-        TRY(load_run(options, options->inputs[i], &source, err));
+        TRY(plot_source_from_run(options->inputs[i], &source, err));
+        TRY(plot_source_add_boots(&source, &options->boots, err));
         TRY(draw_set(plotter, &source, several, err));
     }
     if (n_csvs == 0)

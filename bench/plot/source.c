@@ -198,20 +198,17 @@ status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t
     return STATUS_OK;
 }
 
-status_t plot_source_add_boot(plot_source_t *source, const char *folder, error_t *err) {
-    record_t *boot = mem_alloc(sizeof *boot);
-    status_t status = record_load(folder, boot, err);
-    const bool shares = status == STATUS_OK && boots_shared_cases(&source->run, boot, NULL) > 0;
-    if (status == STATUS_OK)
-        status = boots_add(&source->boots, &source->run, boot, err);
-    if (status != STATUS_OK) {
-        record_free(boot);
-        free(boot);
-        return status;
+status_t plot_source_add_boots(plot_source_t *source, const text_list_t *folders, error_t *err) {
+    TRY(records_load((const char *const *)folders->items, folders->n, &source->others, err));
+    for (size_t i = 0; i < source->others.n; i++) {
+        const record_t *boot = &source->others.items[i];
+        const bool shares = boots_shared_cases(&source->run, boot, NULL) > 0;
+        TRY(boots_add(&source->boots, &source->run, boot, err));
+        if (!shares)
+            return error_set(err, STATUS_USAGE, "%s: has no case of %s, on the same device",
+                             boot->folder, source->run.folder);
     }
-    return shares ? STATUS_OK
-                  : error_set(err, STATUS_USAGE, "%s: has no case of %s, on the same device",
-                              folder, source->run.folder);
+    return STATUS_OK;
 }
 
 /* As which their charts are known: by the files' names, places and contents. A file that cannot be read is refused
@@ -268,11 +265,8 @@ void plot_source_free(plot_source_t *source) {
         plot_data_free(&source->shapes[i]);
     free(source->shapes);
     free(source->footer);
-    for (size_t i = 0; i < source->boots.n; i++) {
-        record_free((record_t *)source->boots.runs[i]);
-        free((record_t *)source->boots.runs[i]);
-    }
     boots_free(&source->boots);
+    records_free(&source->others);
     record_free(&source->run);
     *source = (plot_source_t){0};
 }

@@ -56,9 +56,10 @@ typedef struct plot_data {
 
 /* The input of one set of charts: a run, or the study's CSVs. */
 typedef struct plot_source {
-    record_t run;  /* of CSVs: `name` is made of their names, `folder` of their paths */
-    boots_t boots; /* owns its runs here */
-    char *footer;  /* device, date, source */
+    record_t run;         /* of CSVs: `name` is made of their names, `folder` of their paths */
+    record_list_t others; /* further starts of its machine */
+    boots_t boots;        /* these */
+    char *footer;         /* device, date, source */
     bool study_csv;
     plot_data_t *shapes; /* workloads in run order; the shape with the most sizes first */
     size_t n_shapes;
@@ -66,9 +67,9 @@ typedef struct plot_source {
 
 /* The caller frees the source, also on failure. */
 status_t plot_source_from_run(const char *folder, plot_source_t *source, error_t *err);
-/* Another boot of a source from a run. STATUS_USAGE if it shares no case with the run; what boots_add()
+/* Other boots of a source from a run, once. STATUS_USAGE if one shares no case with the run; what boots_add()
  * refuses is refused. */
-status_t plot_source_add_boot(plot_source_t *source, const char *folder, error_t *err);
+status_t plot_source_add_boots(plot_source_t *source, const text_list_t *folders, error_t *err);
 /* One CSV or the study's two. */
 status_t plot_source_from_csvs(const char *const *paths, size_t n_paths, plot_source_t *source,
                                error_t *err);
