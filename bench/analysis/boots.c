@@ -76,17 +76,14 @@ char *precision_text(const record_t *const *runs, size_t n) {
     }
     if (all.n == 0)
         return NULL;
-    char *text = mem_format("median interval ±%s, widest ±%s (%s)",
-                            units_percent(median, stats_median(all.widths, all.n)),
-                            units_percent(widest, all.widest), all.widest_id);
-    if (all.n_asked > 0) {
-        char *whole = mem_format("%s; asked: ±%s, reached in %zu of %zu cases", text,
-                                 units_percent(asked, all.asked), all.n_reached, all.n_asked);
-        free(text);
-        text = whole;
-    }
-    free(all.widths);
-    return text;
+    AUTO_FREE char *reached =
+        all.n_asked > 0 ? mem_format("; asked: ±%s, reached in %zu of %zu cases",
+                                     units_percent(asked, all.asked), all.n_reached, all.n_asked)
+                        : mem_text("");
+    AUTO_FREE double *widths = all.widths;
+    return mem_format("median interval ±%s, widest ±%s (%s)%s",
+                      units_percent(median, stats_median(widths, all.n)),
+                      units_percent(widest, all.widest), all.widest_id, reached);
 }
 
 /* ==== other boots ============================================================================= */

@@ -320,7 +320,8 @@ static void find_compiler(finding_list_t *findings, const char *root, compiler_t
 /* NVRTC does not include them. */
 static void find_headers(finding_list_t *findings, const char *root) {
     error_t why = ERROR_INIT;
-    char *folder = NULL, *install = NULL;
+    AUTO_FREE char *folder = NULL;
+    char *install = NULL;
     compile_find_headers(root, &folder, &install, &why);
     finding_t *finding = add(findings, &COMPONENTS[HEADERS], folder != NULL,
                              folder != NULL    ? folder
@@ -328,7 +329,6 @@ static void find_headers(finding_list_t *findings, const char *root) {
                                                : "needs NVRTC");
     if (install != NULL)
         finding->install = arena_keep(&findings->texts, install);
-    free(folder);
 }
 
 static void find_nvml(finding_list_t *findings) {
@@ -371,9 +371,8 @@ static void find_gnuplot(finding_list_t *findings) {
 
 static void find_walls(finding_list_t *findings) {
     AUTO(walls_free) walls_t walls = walls_find();
-    char *install = package_install(&BUBBLEWRAP);
     finding_t *finding = add(findings, &COMPONENTS[WALLS], walls.kind != WALLS_NONE, walls.detail);
-    finding->install = arena_keep(&findings->texts, install);
+    finding->install = arena_keep(&findings->texts, package_install(&BUBBLEWRAP));
 }
 
 /* Each set once: workloads may share it. */

@@ -322,8 +322,7 @@ status_t run_check_words(const char *root, const text_list_t *words, error_t *er
 status_t run_parse(const char *root, const text_list_t *words, cli_args_t *args, error_t *err) {
     static const cli_command_t RUN = {.name = "run", .options = RUN_OPTIONS};
     AUTO(text_list_free) text_list_t argv = {0};
-    text_list_add(&argv, "bench");
-    text_list_add(&argv, "run");
+    text_list_add_words(&argv, "bench", "run", NULL);
     text_list_add_all(&argv, words);
     TRY(cli_parse(&RUN, (int)argv.n, argv.items, 2, args, err));
     args->root = root;

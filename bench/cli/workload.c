@@ -192,8 +192,7 @@ static status_t run_folder(const workload_options_t *options, const char *folder
     AUTO(text_list_free) text_list_t words = words_of_run(options);
     AUTO(text_list_free) text_list_t paths = {0}, argv = {0};
     AUTO(cli_args_free) cli_args_t args = {0};
-    text_list_add(&words, "--workload");
-    text_list_add(&words, folder);
+    text_list_add_words(&words, "--workload", folder, NULL);
     TRY(run_parse(options->root, &words, &args, err));
     text_list_add(&paths, options->operands[0]); /* FOLDER may be gone when the run is read */
     text_list_add_all(&paths, &options->candidates);

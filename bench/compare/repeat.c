@@ -40,13 +40,11 @@ status_t repeat_find_sweeps(const text_list_t *operands, bool *sweeps, error_t *
 static text_list_t command_of(const repeat_options_t *options, const char *program,
                               const char *folder) {
     text_list_t argv = {0};
-    text_list_add(&argv, program);
-    text_list_add(&argv, "run");
+    text_list_add_words(&argv, program, "run", NULL);
     text_list_add_all(&argv, &options->run_options);
     if (options->quiet)
         text_list_add(&argv, "--quiet");
-    text_list_add(&argv, "--out");
-    text_list_add(&argv, folder);
+    text_list_add_words(&argv, "--out", folder, NULL);
     AUTO_FREE char *header = fs_join(folder, "run.json");
     if (options->resume && fs_exists(header))
         text_list_add(&argv, "--resume");

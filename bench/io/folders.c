@@ -167,13 +167,10 @@ static char *pathspec_without(const char *folder, const char *except) {
 
 /* The output of a git command; NULL if it fails. The caller frees it. */
 static char *output_of(const char *const *argv) {
-    subprocess_result_t result;
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
     error_t ignored = ERROR_INIT;
-    if (subprocess_run(argv, NULL, TIMEOUT_S, &result, &ignored) != STATUS_OK)
-        return NULL;
-    char *text = result.exit_code == 0 ? mem_text(result.out) : NULL;
-    subprocess_result_free(&result);
-    return text;
+    const status_t status = subprocess_run(argv, NULL, TIMEOUT_S, &result, &ignored);
+    return status == STATUS_OK && result.exit_code == 0 ? mem_text(result.out) : NULL;
 }
 
 /* Its name, and what it says if it is source: a log that grows is no other code. */
@@ -181,7 +178,7 @@ static void hash_unknown(hash_t *hash, const char *path) {
     static const char *const SOURCES[] = {".c", ".h", ".cpp", ".hpp", ".cu", ".cuh", ".py"};
     struct stat file;
     error_t ignored = ERROR_INIT;
-    char *data = NULL;
+    AUTO_FREE char *data = NULL;
     size_t size, i = 0;
     hash_add_text(hash, path);
     while (i < sizeof SOURCES / sizeof *SOURCES && !text_ends(path, SOURCES[i]))
@@ -190,7 +187,6 @@ static void hash_unknown(hash_t *hash, const char *path) {
         !S_ISREG(file.st_mode) || fs_read(path, &data, &size, &ignored) != STATUS_OK)
         return;
     hash_add(hash, data, size);
-    free(data);
 }
 
 /* Not from `git status`, which does not name the files in a folder that is new. */

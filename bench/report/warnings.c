@@ -315,13 +315,11 @@ static void print_missing(const report_t *report) {
     text_list_t missing = {0};
     for (size_t i = 0; i < run->n_sweeps; i++) {
         error_t none = ERROR_INIT;
-        sweep_t sweep;
-        if (sweep_parse(run->sweeps[i].path, run->sweeps[i].text, report->root, &sweep, &none) !=
-            STATUS_OK)
-            continue;
-        if (strcmp(sweep.workload->name, workload) == 0)
+        AUTO(sweep_free) sweep_t sweep = {0};
+        if (sweep_parse(run->sweeps[i].path, run->sweeps[i].text, report->root, &sweep, &none) ==
+                STATUS_OK &&
+            strcmp(sweep.workload->name, workload) == 0)
             add_missing(run, &sweep, &missing);
-        sweep_free(&sweep);
     }
     const size_t n = missing.n;
     if (n > 0)

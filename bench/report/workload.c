@@ -426,12 +426,12 @@ typedef struct charts {
 static charts_t charts_of(const report_t *report, const char *workload) {
     const record_t *run = report->whole;
     charts_t charts = {.folder = report_keep(report, charts_folder(report->root, NULL, run))};
-    text_list_t all = {0};
+    AUTO(text_list_free) text_list_t all = {0};
     size_t n;
     error_t none = ERROR_INIT; /* an unreadable folder has no charts */
     const chart_kind_t *kinds = chart_kinds(&n);
-    if (fs_is_folder(charts.folder) && fs_list(charts.folder, ".svg", &all, &none) != STATUS_OK)
-        text_list_free(&all);
+    if (fs_is_folder(charts.folder))
+        fs_list(charts.folder, ".svg", &all, &none);
     for (size_t k = 0; k <= n; k++)
         for (size_t i = 0; i < all.n; i++) {
             const char *name = name_in(report, all.items[i], workload);
@@ -442,7 +442,6 @@ static charts_t charts_of(const report_t *report, const char *workload) {
             else
                 charts.n_left_out++;
         }
-    text_list_free(&all);
     return charts;
 }
 

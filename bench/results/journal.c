@@ -81,15 +81,13 @@ static bool slurm_has_ended(const json_t *owner, const json_t *us) {
     const char *task = text_of(owner, "slurm_task");
     const char *argv[] = {"squeue", "--noheader", "--states=running,suspended,completing,stopped",
                           "--jobs", task,         NULL};
-    subprocess_result_t answer;
+    AUTO(subprocess_result_free) subprocess_result_t answer = {0};
     error_t ignored = ERROR_INIT;
     if (*task == '\0' || *text_of(us, "slurm_task") == '\0' ||
         subprocess_run(argv, NULL, SQUEUE_TIMEOUT_S, &answer, &ignored) != STATUS_OK)
         return false;
-    const bool ended = answer.exit_code == 0 ? answer.out[0] == '\0'
-                                             : strstr(answer.err, "Invalid job id") != NULL;
-    subprocess_result_free(&answer);
-    return ended;
+    return answer.exit_code == 0 ? answer.out[0] == '\0'
+                                 : strstr(answer.err, "Invalid job id") != NULL;
 }
 
 static bool has_ended(const json_t *owner, const json_t *us, alone_t alone) {

@@ -83,17 +83,15 @@ static status_t ask_version(build_t *build, error_t *err) {
 /* Check the protocol with the null engine, which needs no hardware. */
 static status_t check_worker(const build_t *build, error_t *err) {
     text_list_t argv = {0};
-    worker_link_t link;
+    AUTO(worker_link_free) worker_link_t link;
     build_worker_argv(build->root, build->bench, &argv);
-    text_list_add(&argv, "worker");
-    text_list_add(&argv, "--engine=null");
+    text_list_add_words(&argv, "worker", "--engine=null", NULL);
     worker_link_init(&link, "null", argv);
     error_t why = ERROR_INIT;
-    status_t status = worker_link_start(&link, TIMEOUT_S, &why);
-    if (status != STATUS_OK)
-        error_set(err, STATUS_USAGE, "%s has no compatible worker: %s", build->bench, why.text);
-    worker_link_free(&link);
-    return status == STATUS_OK ? STATUS_OK : STATUS_USAGE;
+    return worker_link_start(&link, TIMEOUT_S, &why) == STATUS_OK
+               ? STATUS_OK
+               : error_set(err, STATUS_USAGE, "%s has no compatible worker: %s", build->bench,
+                           why.text);
 }
 
 static bool is_this_program(const char *program) {

@@ -103,7 +103,7 @@ static void print_without_rules(const html_t *html, const char *text) {
 
 static void print_details(const html_t *html, const record_t *run, const case_result_t *result,
                           size_t table) {
-    char *text;
+    AUTO_FREE char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     case_text_print(out, result);
@@ -112,7 +112,6 @@ static void print_details(const html_t *html, const record_t *run, const case_re
     print_without_rules(html, text);
     print_repeat(html, run, &result->spec);
     fprintf(html->out, "</pre><a href=\"#cases-%zu\">close</a></div></td></tr>\n", table);
-    free(text);
 }
 
 /* Of the part's workload, also cold starts; the first part has the device's own cases, too. */

@@ -129,9 +129,9 @@ static const char *print_link(html_t *html, const char *c, const char *end, unsi
         return NULL;
     const bool direct = close + 1 < end && close[1] == '(';
     const char *to = direct ? memchr(close, ')', (size_t)(end - close)) : close;
-    char *href = to == NULL ? NULL
-                 : direct   ? mem_text_n(close + 2, (size_t)(to - close - 2))
-                            : href_named(html, text, (size_t)(close - text));
+    AUTO_FREE char *href = to == NULL ? NULL
+                           : direct   ? mem_text_n(close + 2, (size_t)(to - close - 2))
+                                      : href_named(html, text, (size_t)(close - text));
     if (href == NULL)
         return NULL;
     const char *anchor = html_anchor(html, href);
@@ -146,7 +146,6 @@ static const char *print_link(html_t *html, const char *c, const char *end, unsi
         fputs("</code>)", html->out);
     }
     print_tag(html, anchor != NULL ? "</a>" : "");
-    free(href);
     return to + 1;
 }
 
@@ -228,21 +227,17 @@ static void print_address(const html_t *html, const char *svg) {
 /* NULL: it cannot be read, or is no SVG. */
 static char *read_chart(const html_t *html, const char *href) {
     error_t none = ERROR_INIT;
-    char *name = mem_text(href), *text = NULL;
+    AUTO_FREE char *name = mem_text(href), *text = NULL;
     size_t size;
     decode(name);
     AUTO_FREE char *path = fs_join(html->root, name);
-    if (fs_read(path, &text, &size, &none) == STATUS_OK) {
-        text_make_plain(text);
-        while (size > 0 && isspace((unsigned char)text[size - 1]))
-            text[--size] = '\0';
-        if (strstr(text, "<svg") == NULL || !text_ends(text, "</svg>")) {
-            free(text);
-            text = NULL;
-        }
-    }
-    free(name);
-    return text;
+    if (fs_read(path, &text, &size, &none) != STATUS_OK)
+        return NULL;
+    text_make_plain(text);
+    while (size > 0 && isspace((unsigned char)text[size - 1]))
+        text[--size] = '\0';
+    const bool is_svg = strstr(text, "<svg") != NULL && text_ends(text, "</svg>");
+    return is_svg ? mem_text(text) : NULL;
 }
 
 static void print_chart(html_t *html, const char *name, const char *href) {

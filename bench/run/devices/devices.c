@@ -368,12 +368,10 @@ static text_list_t command_of(const devices_t *devices, size_t index, const char
     AUTO_FREE char *header = fs_join(folder, "run.json"),
                    *cores = cores_text(share->cores, share->n);
     text_list_t argv = {0};
-    text_list_add(&argv, program);
-    text_list_add(&argv, "run");
+    text_list_add_words(&argv, program, "run", NULL);
     text_list_add_all(&argv, &options->passed_on);
-    const char *const own[] = {"--devices", options->devices, "--cpus", cores, "--out", folder};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        text_list_add(&argv, own[i]);
+    text_list_add_words(&argv, "--devices", options->devices, "--cpus", cores, "--out", folder,
+                        NULL);
     text_list_add_format(&argv, "--device=%d", share->device);
     text_list_add_format(&argv, "--shard=%zu/%zu", index + 1, devices->n);
     if (fs_exists(header))
