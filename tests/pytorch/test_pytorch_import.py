@@ -54,11 +54,6 @@ def imported(
     return notes, operators.write(folder, {}, arrays, about.get("scalars", ()), about=about)
 
 
-@pytest.fixture
-def session():
-    return Session("cpu")
-
-
 def open_ok(session: Session, operator: dict[str, Any], variant: str) -> Opened:
     known = {key: value for key, value in operator.items() if key != "about"}
     opened = Opened(session, known, variant, dtype=next(iter(operator["about"]["dtypes"])))
