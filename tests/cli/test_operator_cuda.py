@@ -89,6 +89,10 @@ SKIPPED = {
         'kernel "twice": a cooperative launch of 17 blocks, of which 1 are resident on each of 4 '
         "multiprocessors",
     ),
+    "cluster": (
+        '{{"twice", {"8"}, {"1"}, "", {"4"}}}',
+        'kernel "twice": a cluster of 4 x 1 x 1 such blocks does not fit on this GPU',
+    ),
 }
 
 
@@ -236,10 +240,10 @@ def test_launches_that_are_not_possible_are_skipped(tmp_path: Path) -> None:
     static = 'LAUNCHES = {{"twice", {"1"}, {"1"}, "200000"}};\nKERNEL(twice) {'
     static += " __shared__ float a[10000]; a[n] = x[0]; __syncthreads(); y[0] = a[0]; }\n"
     files |= {"good.cu": rung(), "static.cu": HEAD + static}
-    gpu = Gpu(tmp_path / "gpu")
-    cases = gpu.run(
-        write_operator(tmp_path / "twice", files), [cuda("*"), cuda("good", copy=["mapped"])]
-    )
+    gpu = Gpu(tmp_path / "gpu", "-DCLUSTERS=0", "-DWITHOUT_POOL")
+    contenders = [cuda("*"), cuda("good", copy=["mapped"]), cuda("good", alloc=["async"])]
+    cases = gpu.run(write_operator(tmp_path / "twice", files), contenders)
+    assert cases["good/alloc=async"]["reason"] == "this driver has no cuMemAllocAsync"
     assert ok(cases.pop("good")) == SAMPLE | REPEATS
     copied = {"h2d", "d2h", "h2d_device", "d2h_device"}
     assert ok(cases.pop("good/copy=mapped")) == (SAMPLE | REPEATS) - copied
@@ -251,23 +255,6 @@ def test_launches_that_are_not_possible_are_skipped(tmp_path: Path) -> None:
     assert gpu.launches() == {
         "twice grid=1000,1,1 threads=1,1,1 shared=0 cluster=1,1,1 cooperative=0"
     }
-
-
-CLUSTER = '{{"twice", {"8"}, {"1"}, "", {"4"}}}'
-
-
-def test_clusters_that_this_gpu_has_not(tmp_path: Path) -> None:
-    folder = write_operator(tmp_path / "twice", {"cluster.cu": rung(CLUSTER)})
-    (case,) = Gpu(tmp_path / "gpu", "-DCLUSTERS=0").run(folder, [cuda("cluster")]).values()
-    reason = 'kernel "twice": a cluster of 4 x 1 x 1 such blocks does not fit on this GPU'
-    assert (case["status"], case["reason"]) == ("skipped", reason)
-
-
-def test_a_driver_without_a_pool(tmp_path: Path) -> None:
-    folder = write_operator(tmp_path / "twice", {"good.cu": rung()})
-    gpu = Gpu(tmp_path / "gpu", "-DWITHOUT_POOL")
-    (case,) = gpu.run(folder, [cuda("good", alloc=["async"])]).values()
-    assert (case["status"], case["reason"]) == ("skipped", "this driver has no cuMemAllocAsync")
 
 
 def test_shifted_arrays_find_a_rung_that_assumes_alignment(tmp_path: Path) -> None:
