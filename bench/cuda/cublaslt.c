@@ -31,10 +31,6 @@ static const char *const SONAMES[] = {"libcublasLt.so.13", "libcublasLt.so.12", 
 static const char *const FOLDERS[] = {"", "/../../cublas/lib", NULL};
 static const library_places_t PLACES = {"BENCH_CUBLASLT", SONAMES, FOLDERS, SONAMES};
 
-void cublaslt_candidates(const char *root, text_list_t *paths) {
-    library_candidates(&PLACES, root, paths);
-}
-
 status_t cublaslt_open(const char *root, cublaslt_api_t *api, char **path, error_t *err) {
     AUTO(text_list_free) text_list_t failures = {0};
     status_t status = STATUS_OK;

@@ -4,7 +4,7 @@
 #ifndef BENCH_CUDA_CUBLASLT_H
 #define BENCH_CUDA_CUBLASLT_H
 
-#include "base/text.h"
+#include "base/error.h"
 #include "cuda/driver.h"
 
 #include <stdbool.h>
@@ -69,12 +69,9 @@ typedef struct cublaslt_api {
                                 size_t workspace_bytes, cu_stream_t);
 } cublaslt_api_t;
 
-/* Paths and names to try, best first: $BENCH_CUBLASLT alone if set, else the loader's path, then
- * toolkits and Python environments (nvrtc_find_folders). */
-void cublaslt_candidates(const char *root, text_list_t *paths);
-
-/* Open the first candidate that loads; the caller frees `*path`, its path. A failure's message says
- * why candidates failed and how to install the library. */
+/* Open the first that loads: $BENCH_CUBLASLT alone if set, else of the loader's path, toolkits and
+ * Python environments (nvrtc_find_folders). The caller frees `*path`, its path. A failure's message
+ * says why they failed and how to install the library. */
 status_t cublaslt_open(const char *root, cublaslt_api_t *api, char **path, error_t *err);
 
 /* STATUS_OK, or a failure that names the call and the library's name for `result`. */
