@@ -140,7 +140,7 @@ static void test_two_values_are_marked(void **state) {
 static void test_boots_have_a_range(void **state) {
     AUTO(record_free) record_t run = plant_ratios((double[]){2, 2}, 2);
     record_t more[] = {plant_ratios((double[]){4, 0.5}, 2), plant_ratios((double[]){3, 3}, 1)};
-    const boots_t boots = {.runs = (const record_t *[]){&more[0], &more[1]}, .n = 2};
+    const boots_t boots = {.first = &run, .runs = (const record_t *[]){&more[0], &more[1]}, .n = 2};
     AUTO(comparison_set_list_free)
     comparison_set_list_t sets = comparison_sets_of(&run, "mlp_infer");
     const headline_part_t part = {&run, &sets, NULL, &boots};
