@@ -84,7 +84,7 @@ class Server:
                 self._answer()
                 continue
             going, go = os.pipe()
-            process = _fork_twice(going, go)
+            process = _fork_twice(go)
             if process == 0:
                 return request, streams, going
             for file in (going, *streams):
@@ -103,7 +103,7 @@ class Server:
         return json.loads(line), streams
 
 
-def _fork_twice(going: int, go: int) -> int:
+def _fork_twice(go: int) -> int:
     """Fork a process whose parent ends at once, so that bench inherits it. Returns as fork does."""
     told, tell = os.pipe()
     between = os.fork()

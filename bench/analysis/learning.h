@@ -3,7 +3,6 @@
 #define BENCH_ANALYSIS_LEARNING_H
 
 #include "model/result.h"
-#include "results/record.h"
 
 /* A value over a training, from a case's results: {"loss": [[epoch, value], …]}. */
 

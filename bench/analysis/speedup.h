@@ -4,7 +4,6 @@
 #define BENCH_ANALYSIS_SPEEDUP_H
 
 #include "analysis/contenders.h"
-#include "base/text.h"
 #include "model/result.h"
 #include "results/record.h"
 #include "stats/passes.h"

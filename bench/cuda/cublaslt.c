@@ -31,10 +31,6 @@ static const char *const SONAMES[] = {"libcublasLt.so.13", "libcublasLt.so.12", 
 static const char *const FOLDERS[] = {"", "/../../cublas/lib", NULL};
 static const library_places_t PLACES = {"BENCH_CUBLASLT", SONAMES, FOLDERS, SONAMES};
 
-void cublaslt_candidates(const char *root, text_list_t *paths) {
-    library_candidates(&PLACES, root, paths);
-}
-
 status_t cublaslt_open(const char *root, cublaslt_api_t *api, char **path, error_t *err) {
     AUTO(text_list_free) text_list_t failures = {0};
     status_t status = STATUS_OK;
@@ -61,72 +57,54 @@ status_t cublaslt_check(const cublaslt_api_t *api, cublaslt_status_t result, con
 
 #define LT(call) TRY(cublaslt_check(api, api->call, #call, err))
 
-status_t cublaslt_describe(const cublaslt_api_t *api, const cublaslt_shape_t *shape,
+status_t cublaslt_describe(const cublaslt_api_t *api, uint64_t n, int type, int compute,
                            cublaslt_product_t *product, error_t *err) {
-    const cublaslt_shape_t *s = shape;
-    product->half_sums = s->compute == CUBLASLT_COMPUTE_F16;
-    LT(desc_create(&product->desc, s->compute, product->half_sums ? CUBLASLT_F16 : CUBLASLT_F32));
-    LT(desc_set(product->desc, CUBLASLT_DESC_TRANSPOSE_A, &s->transpose_a, sizeof s->transpose_a));
-    LT(desc_set(product->desc, CUBLASLT_DESC_TRANSPOSE_B, &s->transpose_b, sizeof s->transpose_b));
-    LT(layout_create(&product->a, s->type, s->transpose_a ? s->k : s->m,
-                     s->transpose_a ? s->m : s->k, s->a_rows));
-    LT(layout_create(&product->b, s->type, s->transpose_b ? s->n : s->k,
-                     s->transpose_b ? s->k : s->n, s->b_rows));
-    LT(layout_create(&product->d, s->d_type, s->m, s->n, s->d_rows));
+    static const int32_t TRANSPOSED = CUBLASLT_TRANSPOSED;
+    LT(desc_create(&product->desc, compute, CUBLASLT_F32));
+    LT(desc_set(product->desc, CUBLASLT_DESC_TRANSPOSE_A, &TRANSPOSED, sizeof TRANSPOSED));
+    LT(layout_create(&product->layout, type, n, n, (int64_t)n));
     return STATUS_OK;
 }
 
 void cublaslt_product_free(const cublaslt_api_t *api, cublaslt_product_t *product) {
-    const cublaslt_layout_t layouts[] = {product->a, product->b, product->d};
     if (product->desc != NULL)
         api->desc_destroy(product->desc);
-    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
-        if (layouts[i] != NULL)
-            api->layout_destroy(layouts[i]);
+    if (product->layout != NULL)
+        api->layout_destroy(product->layout);
     *product = (cublaslt_product_t){0};
 }
 
-static status_t ask(const cublaslt_t *library, const cublaslt_product_t *product,
-                    cublaslt_preference_t preference, int most, cublaslt_choices_t *choices,
-                    error_t *err) {
+status_t cublaslt_find_algorithms(const cublaslt_t *library, const cublaslt_product_t *product,
+                                  cublaslt_algorithm_t algorithms[CUBLASLT_ALGORITHMS], int *n,
+                                  error_t *err) {
     const cublaslt_api_t *api = &library->api;
+    const cublaslt_layout_t layout = product->layout;
     const uint64_t workspace_bytes = CUBLASLT_WORKSPACE_BYTES;
     cublaslt_heuristic_t found[CUBLASLT_ALGORITHMS] = {0};
-    int n = 0;
-    LT(preference_set(preference, CUBLASLT_PREFERENCE_WORKSPACE, &workspace_bytes,
-                      sizeof workspace_bytes));
-    *choices = (cublaslt_choices_t){0};
-    choices->status = api->heuristic(library->handle, product->desc, product->a, product->b,
-                                     product->d, product->d, preference, most, found, &n);
-    for (int i = 0; i < n && choices->status == CUBLASLT_OK; i++)
-        if (found[i].status == CUBLASLT_OK)
-            choices->items[choices->n++] = found[i];
-    if (choices->n == 0 && choices->status == CUBLASLT_OK)
-        choices->status = n > 0 ? found[0].status : CUBLASLT_NOT_SUPPORTED;
-    return STATUS_OK;
-}
-
-status_t cublaslt_find_algorithms(const cublaslt_t *library, const cublaslt_product_t *product,
-                                  int most, cublaslt_choices_t *choices, error_t *err) {
-    const cublaslt_api_t *api = &library->api;
     cublaslt_preference_t preference;
+    int n_found = 0;
+    *n = 0;
     LT(preference_create(&preference));
-    const status_t status = ask(library, product, preference, most, choices, err);
+    const cublaslt_status_t set = api->preference_set(preference, CUBLASLT_PREFERENCE_WORKSPACE,
+                                                      &workspace_bytes, sizeof workspace_bytes);
+    if (set == CUBLASLT_OK &&
+        api->heuristic(library->handle, product->desc, layout, layout, layout, layout, preference,
+                       CUBLASLT_ALGORITHMS, found, &n_found) == CUBLASLT_OK)
+        for (int i = 0; i < n_found; i++)
+            if (found[i].status == CUBLASLT_OK)
+                algorithms[(*n)++] = found[i].algorithm;
     api->preference_destroy(preference);
-    return status;
+    return cublaslt_check(api, set, "preference_set()", err);
 }
 
 status_t cublaslt_multiply(const cublaslt_t *library, const cublaslt_product_t *product,
                            const cublaslt_operands_t *operands, cu_stream_t stream, error_t *err) {
-    /* 1 and 0 in the type of the sums. */
     static const float ONE = 1, ZERO = 0;
-    static const uint16_t HALF_ONE = 0x3C00, HALF_ZERO = 0;
     const cublaslt_api_t *api = &library->api;
     const cublaslt_operands_t *o = operands;
-    const void *one = product->half_sums ? (const void *)&HALF_ONE : &ONE;
-    const void *zero = product->half_sums ? (const void *)&HALF_ZERO : &ZERO;
-    LT(matmul(library->handle, product->desc, one, o->a, product->a, o->b, product->b, zero, o->d,
-              product->d, o->d, product->d, &product->algorithm, library->workspace,
-              CUBLASLT_WORKSPACE_BYTES, stream));
+    const cublaslt_layout_t layout = product->layout;
+    LT(matmul(library->handle, product->desc, &ONE, o->a, layout, o->b, layout, &ZERO, o->d, layout,
+              o->d, layout, &product->algorithm, library->workspace, CUBLASLT_WORKSPACE_BYTES,
+              stream));
     return STATUS_OK;
 }

@@ -4,7 +4,7 @@
 #ifndef BENCH_CUDA_CUBLASLT_H
 #define BENCH_CUDA_CUBLASLT_H
 
-#include "base/text.h"
+#include "base/error.h"
 #include "cuda/driver.h"
 
 #include <stdbool.h>
@@ -20,30 +20,11 @@ enum {
     CUBLASLT_NOT_SUPPORTED = 15,
     CUBLASLT_F32 = 0, /* cudaDataType_t */
     CUBLASLT_F16 = 2,
-    CUBLASLT_COMPUTE_F16 = 64, /* cublasComputeType_t */
-    CUBLASLT_COMPUTE_F32 = 68,
+    CUBLASLT_COMPUTE_F32 = 68,         /* cublasComputeType_t */
     CUBLASLT_COMPUTE_TF32 = 77,        /* of matrices in float32 */
+    CUBLASLT_DESC_TRANSPOSE_A = 3,     /* cublasLtMatmulDescAttributes_t, an int32_t */
     CUBLASLT_TRANSPOSED = 1,           /* cublasOperation_t */
     CUBLASLT_PREFERENCE_WORKSPACE = 1, /* bytes, a uint64_t */
-};
-
-/* cublasLtMatmulDescAttributes_t */
-enum {
-    CUBLASLT_DESC_TRANSPOSE_A = 3, /* int32_t, as are the next two */
-    CUBLASLT_DESC_TRANSPOSE_B = 4,
-    CUBLASLT_DESC_EPILOGUE = 7,
-    CUBLASLT_DESC_BIAS = 8,       /* a pointer */
-    CUBLASLT_DESC_MASK = 11,      /* a pointer: one bit per element of D */
-    CUBLASLT_DESC_MASK_ROWS = 12, /* int64_t: rows of D, rounded up to a multiple of 128 */
-};
-
-/* cublasLtEpilogue_t: applied to a product before it is written. */
-enum {
-    CUBLASLT_EPILOGUE_NONE = 1,
-    CUBLASLT_EPILOGUE_BIAS_RELU = 2 | 4,
-    CUBLASLT_EPILOGUE_BIAS_RELU_MASK = 2 | 4 | 128, /* sets the bit of each positive element */
-    CUBLASLT_EPILOGUE_RELU_GRADIENT = 8 | 128,      /* multiplies by that bit */
-    CUBLASLT_EPILOGUE_BIAS_GRADIENT_B = 512,        /* also sums B over k */
 };
 
 /* cublasLtMatmulAlgo_t, opaque. */
@@ -60,7 +41,7 @@ typedef struct cublaslt_heuristic {
     int reserved[4];
 } cublaslt_heuristic_t;
 
-/* D = epilogue(alpha · op(A) op(B) + beta · C); matrices are column-major. */
+/* D = alpha · op(A) op(B) + beta · C; matrices are column-major. */
 typedef struct cublaslt_api {
     size_t (*version)(void); /* 130100 for 13.1.0 */
     const char *(*status_name)(cublaslt_status_t);
@@ -88,12 +69,9 @@ typedef struct cublaslt_api {
                                 size_t workspace_bytes, cu_stream_t);
 } cublaslt_api_t;
 
-/* Paths and names to try, best first: $BENCH_CUBLASLT alone if set, else the loader's path, then
- * toolkits and Python environments (nvrtc_find_folders). */
-void cublaslt_candidates(const char *root, text_list_t *paths);
-
-/* Open the first candidate that loads; the caller frees `*path`, its path. A failure's message says
- * why candidates failed and how to install the library. */
+/* Open the first that loads: $BENCH_CUBLASLT alone if set, else of the loader's path, toolkits and
+ * Python environments (nvrtc_find_folders). The caller frees `*path`, its path. A failure's message
+ * says why they failed and how to install the library. */
 status_t cublaslt_open(const char *root, cublaslt_api_t *api, char **path, error_t *err);
 
 /* STATUS_OK, or a failure that names the call and the library's name for `result`. */
@@ -111,43 +89,28 @@ typedef struct cublaslt {
     cu_pointer_t workspace;
 } cublaslt_t;
 
-/* D (m, n) = op(A) (m, k) · op(B) (k, n) */
-typedef struct cublaslt_shape {
-    uint64_t m, n, k;
-    int32_t transpose_a, transpose_b;
-    int64_t a_rows, b_rows, d_rows; /* leading dimensions of the stored matrices */
-    int type, d_type;               /* of A and B; of D */
-    int compute;                    /* CUBLASLT_COMPUTE_… */
-} cublaslt_shape_t;
-
 typedef struct cublaslt_operands {
     cu_pointer_t a, b, d;
 } cublaslt_operands_t;
 
-/* Starts with zeros. */
+/* D = Aᵀ · B with sums in float32, all n x n and of one type. Starts with zeros. */
 typedef struct cublaslt_product {
     cublaslt_desc_t desc;
-    cublaslt_layout_t a, b, d;
+    cublaslt_layout_t layout;
     cublaslt_algorithm_t algorithm; /* the caller's choice */
-    bool half_sums;
 } cublaslt_product_t;
 
-/* Make the product, without an algorithm. After a failure, call cublaslt_product_free() too. */
-status_t cublaslt_describe(const cublaslt_api_t *api, const cublaslt_shape_t *shape,
+/* Make the product of matrices of CUBLASLT_F32 or _F16, computed as CUBLASLT_COMPUTE_…, without an
+ * algorithm. After a failure, call cublaslt_product_free() too. */
+status_t cublaslt_describe(const cublaslt_api_t *api, uint64_t n, int type, int compute,
                            cublaslt_product_t *product, error_t *err);
 void cublaslt_product_free(const cublaslt_api_t *api, cublaslt_product_t *product);
 
-/* Algorithms for a product, by estimated time. */
+/* Find algorithms for a product, by estimated time. That there are none is no failure. */
 enum { CUBLASLT_ALGORITHMS = 4 };
-typedef struct cublaslt_choices {
-    cublaslt_heuristic_t items[CUBLASLT_ALGORITHMS];
-    int n;
-    cublaslt_status_t status; /* why there are none */
-} cublaslt_choices_t;
-
-/* Ask for `most` algorithms. That there are none is no failure. */
 status_t cublaslt_find_algorithms(const cublaslt_t *library, const cublaslt_product_t *product,
-                                  int most, cublaslt_choices_t *choices, error_t *err);
+                                  cublaslt_algorithm_t algorithms[CUBLASLT_ALGORITHMS], int *n,
+                                  error_t *err);
 
 /* Submit the product without waiting. */
 status_t cublaslt_multiply(const cublaslt_t *library, const cublaslt_product_t *product,

@@ -108,11 +108,6 @@ status_t gpu_alloc(gpu_t *gpu, size_t bytes, cu_pointer_t *pointer, error_t *err
     return STATUS_OK;
 }
 
-status_t gpu_free(gpu_t *gpu, cu_pointer_t pointer, error_t *err) {
-    CUDA(release(pointer));
-    return STATUS_OK;
-}
-
 bool gpu_has_pool(const gpu_t *gpu) {
     const cuda_api_t *api = &gpu->api;
     return api->alloc_async != NULL && api->release_async != NULL && api->device_pool != NULL &&

@@ -32,7 +32,6 @@ status_t gpu_open(int index, gpu_t *gpu, environment_t *facts, error_t *err);
 void gpu_close(gpu_t *gpu);
 
 status_t gpu_alloc(gpu_t *gpu, size_t bytes, cu_pointer_t *pointer, error_t *err);
-status_t gpu_free(gpu_t *gpu, cu_pointer_t pointer, error_t *err);
 status_t gpu_sync(gpu_t *gpu, error_t *err);
 status_t gpu_fill(gpu_t *gpu, cu_pointer_t pointer, unsigned char value, size_t bytes,
                   error_t *err);

@@ -1,8 +1,6 @@
 #include "limits/limits.h"
 
 #include "base/memory.h"
-#include "base/text.h"
-#include "base/units.h"
 #include "results/conditions.h"
 #include "workloads/described/described.h"
 #include "workloads/device/descriptor.h"

@@ -61,4 +61,3 @@ constexpr unsigned LANES = power_of_2_from(VECTORS < 64 ? (VECTORS + 1) / 2 : 32
 constexpr unsigned LONG_THREADS = power_of_2_from((COLS + 15) / 16);
 constexpr unsigned ROW_THREADS = SHORT_ROWS ? 128 : LONG_THREADS < 1024 ? LONG_THREADS : 1024;
 constexpr unsigned ROW_GROUP = SHORT_ROWS ? LANES : ROW_THREADS, ROWS_PER_BLOCK = ROW_THREADS / ROW_GROUP;
-#define MOST_ROW_COLS 32768  // 32 elements in each of 1024 threads

@@ -19,19 +19,8 @@ KEPT = BENCH.parent / "host_cuda"
 OPTIONS = ["-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fPIC", "-U_FORTIFY_SOURCE"]
 SM_COUNT = 3
 TYPES = {"f32": "float", "f16": "__half", "bf16": "__nv_bfloat16"}
-LAUNCH_TEXTS = (
-    64,
-    64,
-    64,
-    64,
-    32,
-    32,
-    32,
-    64,
-    16,
-    16,
-    16,
-)  # described_launch: texts, then flags, then texts and a flag
+# described_launch: texts, then flags, then texts and a flag.
+LAUNCH_TEXTS = (*4 * (64,), *3 * (32,), 64, *3 * (16,))
 LAUNCH_BYTES = sum(LAUNCH_TEXTS) + 2 * 4 + 2 * 32 + 2 * 4
 
 

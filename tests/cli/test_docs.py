@@ -28,9 +28,11 @@ MADE_BY_THE_READER = {
     "kernels/layer_norm/",
     "tests/fuzz/corpus/TARGET",
 }
-ONE_OF_THE_ENVIRONMENT = {"GPU", "PyTorch", "changes", "git", "PyTorch, JAX", "none forked"} | {
-    f"`--{option}`" for option in ("against", "devices", "isolate", "lock-clocks", "quick")
-}
+ONE_OF_THE_ENVIRONMENT = (
+    {"GPU", "PyTorch", "changes", "git", "PyTorch, JAX"}
+    | {"none forked", "described"}
+    | {f"`--{option}`" for option in ("against", "devices", "isolate", "lock-clocks", "quick")}
+)
 
 
 def ok(*arguments: str | Path, root: Path = ROOT) -> str:
@@ -147,7 +149,7 @@ def heading_anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=PAGE_IDS)
 def test_paths_exist(page: Path) -> None:
-    folders = "bench|kernels|tests|reference_(?:common|operator|pytorch|python|jax)|sweeps|docs"
+    folders = "bench|kernels|tests|reference_(?:common|described|pytorch|python|jax)|sweeps|docs"
     paths = set(re.findall(rf"`((?:{folders})/[\w./+-]+)[:`]", text_of(page)))
     assert sorted(path for path in paths - MADE_BY_THE_READER if not (ROOT / path).exists()) == []
 
@@ -184,7 +186,7 @@ def test_run_json(run: Path) -> None:
     header = json.loads((run / "run.json").read_text("utf-8"))
     environment = header.pop("environment")
     sweeps = {f"sweeps[].{key}" for sweep in header["sweeps"] for key in sweep}
-    compare({*header, *sweeps, "environment"}, Table("run.json", "key"), set())
+    compare({*header, *sweeps, "environment"}, Table("run.json", "key"), {"operators"})
     facts = Table("run.json", "key of `environment`")
     assert set(facts.note.values()) == {"always"} | ONE_OF_THE_ENVIRONMENT
     elsewhere = {key for key, where in facts.note.items() if where in ONE_OF_THE_ENVIRONMENT}
@@ -194,6 +196,8 @@ def test_run_json(run: Path) -> None:
 def test_cases_jsonl(run: Path, tmp_path: Path) -> None:
     words = "run --workload mlp_infer --engine cuda --variant 01_study --time-limit 1s --quiet"
     ok(*words.split(), "--out", tmp_path / "cuda")
+    described = json.loads((tmp_path / "cuda" / "run.json").read_text("utf-8"))
+    assert {*described["operators"], *described["environment"]["operators"]} == {"mlp_infer"}
     found = {path for case in cases_of(run) + cases_of(tmp_path / "cuda") for path in paths(case)}
     # An unchecked case has null there, and a case without phases or techniques has {}.
     found -= {"check.before", "check.after", "once_ns", "phases", "techniques"}

@@ -121,8 +121,6 @@ NEAR = [
     ("linreg_train_boot2", "headlines_boot3"),
     ("mnist_train_boot2", "headlines_boot2"),
     ("mnist_train_boot2", "headlines_boot3"),
-    ("operators", "headlines_boot2"),
-    ("operators", "headlines_boot3"),
     ("linreg_train", "linreg_train_boot2"),
 ]
 FAR = [
@@ -144,7 +142,6 @@ def test_two_starts_differ_in_nothing(pairs: list[tuple[str, str]]) -> None:
         compare(RESULTS / f"h200_{base}", RESULTS / f"h200_{candidate}", expect=0)
         for base, candidate in pairs
     ]
-    assert len(answers) == 10
     found = {
         verdict
         for answer in answers

@@ -72,13 +72,20 @@ SMALLER = {
 }
 RATES = {"mnist_train": 100}
 OF_MLP = ["--set", "epochs=1", "--set"]
-OF_MNIST = ["--set", "batch=32", "--set", "images=96", "--set", "steps=3"]
-# Rungs that take narrow layers, too, and with few blocks.
+OF_MNIST = ["--set", "images=96", "--set", "steps=3", "--set"]
+NARROWEST = ["--set", "hidden=64", "--set"]
+NARROW = "#if HIDDEN <= 128\n#define RANKS 2\n#define WIDTH 128\n#define OWN 32\n"
+# By rung: others of it that take narrow layers, too, and with few blocks.
 DEFINED = {
-    "04_weight_streaming": "#define NARROWEST_STREAMED 128\n",
-    "06_on_chip": "#if HIDDEN <= 128\n#define RANKS 2\n#define WIDTH 128\n#define OWN 32\n"
-    "#define CLUSTERED 1\n#endif\n",
-    "07_tiled_stream": "#define NARROWEST 64\n",
+    "04_weight_streaming": {"": "#define NARROWEST_STREAMED 128\n"},
+    "06_on_chip": {
+        "": f"{NARROW}#define CLUSTERED 1\n#endif\n",
+        "_in_groups": f"{NARROW}#define CLUSTERED 0\n#endif\n",
+    },
+    "07_tiled_stream": {
+        "": "#define NARROWEST 64\n",
+        "_short_ring": "#define NARROWEST 64\n#define SLOTS 5\n",
+    },
 }
 # Rungs that small sizes skip: with a cluster, and one that needs all of its blocks.
 MORE_RUNS = {
@@ -88,16 +95,15 @@ MORE_RUNS = {
         [*OF_MLP, "width=5", "--set", "images=130", "--set", "batch=100", "--set", "depth=2"],
     ],
     "mnist_train": [
-        [*OF_MNIST, "--set", "hidden=128"],
-        [
-            "--variant",
-            "04_weight_streaming",
-            *OF_MNIST,
-            "--set",
-            "hidden=64",
-            "--set",
-            "accumulate=f16",
-        ],
+        [*OF_MNIST, "batch=32", "--set", "hidden=128"],
+        ["--variant", "04_weight_streaming", *OF_MNIST, "batch=32", *NARROWEST, "accumulate=f16"],
+        # Padded images and neurons.
+        *(
+            ["--variant", rung, *OF_MNIST, "batch=20", "--set", "hidden=72"]
+            for rung in ("06_on_chip", "06_on_chip_in_groups")
+        ),
+        # A stage is longer than the ring.
+        ["--variant", "07_tiled_stream_short_ring", *OF_MNIST, "batch=32", "--set", "hidden=384"],
     ],
     "mlp_infer": [["--set", "layers=4-5-1", "--set", "batch=2049"]],
     "linreg_train": [
@@ -121,8 +127,9 @@ def smaller(folder: Path, copy: Path) -> Path:
     copy.mkdir()
     for path in folder.iterdir():
         if path.suffix == ".cu":
-            text = f'{DEFINED.get(path.stem, "")}#include "{folder.name}/{path.name}"\n'
-            (copy / path.name).write_text(text, "utf-8")
+            for suffix, defined in DEFINED.get(path.stem, {"": ""}).items():
+                text = f'{defined}#include "{folder.name}/{path.name}"\n'
+                (copy / f"{path.stem}{suffix}.cu").write_text(text, "utf-8")
         elif path.suffix != ".cuh":
             shutil.copy(path, copy)
     path = copy / "workload.json"

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cuda_rungs import ALLOCATES, REPEATS, SAMPLE, STEPS, Gpu, cuda, ok
 from operator_folders import X, make_project, write_operator
 from project import ROOT, bench, compiler_options
 from test_operator_c import ALONE
-from test_operator_cuda import ALLOCATES, REPEATS, SAMPLE, STEPS, Gpu, cuda, ok
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 

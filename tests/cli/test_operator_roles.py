@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cuda_rungs import ALLOCATES, HEAD, REPEATS, SAMPLE, Gpu, cuda, ok
 from operator_folders import X, Y, make_project, write_operator
 from project import bench, write_sweep
-from test_operator_cuda import ALLOCATES, HEAD, REPEATS, SAMPLE, Gpu, cuda, ok
 from test_operator_host_code import add_nvcc
 
 pytestmark = pytest.mark.usefixtures("warm_workers")

@@ -241,6 +241,6 @@ def test_checks_that_did_not_run_are_repeated(sanitizer: Sanitizer) -> None:
     assert cases[case_id(3)]["sanitize"]["tools"] == CLEAN
 
 
-def test_tracing_is_not_sanitized(tmp_path: Path) -> None:
+def test_tracing_is_not_sanitized() -> None:
     done = bench("run", "--workload", "null", "--trace", "--sanitize", expect=2)
     assert "--trace measures nothing: leave --sanitize out" in done.stderr

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from cuda_rungs import Gpu, cuda, ok
 from operator_folders import X, write_operator
 from project import ROOT, bench, compiler_options
-from test_operator_cuda import Gpu, cuda, ok
 from test_operator_emulate import lines_of
 from transposes import TRANSPOSE, copy_transpose
 

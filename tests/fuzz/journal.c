@@ -2,8 +2,6 @@
  * without a pass lost. */
 #include "fuzz.h"
 
-#include "base/memory.h"
-#include "io/fs.h"
 #include "model/result_json.h"
 #include "results/record.h"
 

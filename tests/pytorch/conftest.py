@@ -226,3 +226,28 @@ def _running(folder: Path, device: str, **keys: Path) -> Iterator[WorkerProcess]
     assert worker.hello()["status"] == "ok"
     yield worker
     worker.stop()
+
+
+@pytest.fixture
+def device() -> str:
+    """Return the device of `session`."""
+    return "cpu"
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch, device: str) -> Any:
+    """Return a session of this process, on the CPU or as on a GPU."""
+    from session import Session  # needs NumPy
+
+    session = Session("cpu")
+    if device == "cuda":
+        import fake_gpu
+
+        import forward
+        import host_to_host
+        import operator_training
+
+        gpu = fake_gpu.install(monkeypatch, forward, host_to_host, operator_training)
+        monkeypatch.setattr(session, "_device", gpu)
+        monkeypatch.setattr(session, "prepare", lambda _request: None)
+    return session

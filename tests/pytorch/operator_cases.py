@@ -291,6 +291,11 @@ def mlp_output(operator: dict[str, Any], inputs: Path) -> np.ndarray:
     return y
 
 
+CASES = [
+    *(("cpu", mode) for mode in ("eager", "inference")),
+    *(("cuda", mode) for mode in ("eager", "inference", "graph", "compile_graph")),
+]
+SEED = 987654321  # of a refill
 PARAMS = {"rows": 6, "cols": 8}
 EPS = {"f32": 1e-6, "f16": 2e-3, "bf16": 2e-2, "i64": 0}
 
@@ -360,3 +365,21 @@ class Opened:
 
     def last(self) -> dict[str, np.ndarray]:
         return self.arrays(protocol.LastRequest)
+
+
+def open_ok(session: Any, operator: dict[str, Any], variant: str) -> Opened:
+    opened = Opened(session, operator, variant)
+    assert opened.answer["status"] == "ok", opened.answer
+    return opened
+
+
+def near(found: dict[str, Any], expected: dict[str, Any], operator: dict[str, Any]) -> bool:
+    """Return whether outputs are these, up to the rounding of their types."""
+    arrays = {array["name"]: array for array in operator["arrays"]}
+    assert set(found) == set(expected)
+    for name, y in found.items():
+        assert y.shape == expected[name].shape == tuple(arrays[name]["shape"])
+        tolerance = EPS[arrays[name]["dtype"]]
+        if not np.allclose(y, expected[name], rtol=tolerance, atol=tolerance):
+            return False
+    return True

@@ -148,7 +148,7 @@ def test_memory_that_is_mapped_keeps_address_and_owner(monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("size", [3, 65536, 150001])
-def test_what_is_polled_is_random_nans_others_for_each_run(monkeypatch, dtype, size):
+def test_what_is_polled_is_random_nans_others_for_each_run(dtype, size):
     y = np.zeros((size, 1), dtype)
     polled = host_to_host.Polled(y)
     bits = y.view(f"u{y.itemsize}")

@@ -54,11 +54,6 @@ def imported(
     return notes, operators.write(folder, {}, arrays, about.get("scalars", ()), about=about)
 
 
-@pytest.fixture
-def session():
-    return Session("cpu")
-
-
 def open_ok(session: Session, operator: dict[str, Any], variant: str) -> Opened:
     known = {key: value for key, value in operator.items() if key != "about"}
     opened = Opened(session, known, variant, dtype=next(iter(operator["about"]["dtypes"])))
@@ -127,7 +122,7 @@ def test_each_step_is_told_before_it_begins(tmp_path, monkeypatch):
     assert steps() == [step.replace("on meta", "on cpu") for step in expected]
 
 
-def test_a_candidate_may_have_the_name_of_a_module(session, tmp_path):
+def test_a_candidate_may_have_the_name_of_a_module(tmp_path):
     """Python has a module _thread, which is built in."""
     new = tmp_path / "thread.py"
     text = (PROBLEMS / "gelu.py").read_text("utf-8").replace("Model", "ModelNew")
@@ -313,7 +308,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_problems(tmp_path, capsys, name):
+def test_bad_problems(tmp_path, name):
     (old, new), message = BAD[name]
     assert old in GOOD
     (tmp_path / "p.py").write_text(dedent(GOOD.replace(old, new)), encoding="utf-8")

@@ -9,8 +9,6 @@ pytest.importorskip("torch")
 import operator_cases as operators  # noqa: E402 -- these need NumPy and PyTorch
 from operator_cases import CHANGES, Opened, given, output  # noqa: E402
 
-from session import Session  # noqa: E402
-
 COPY = "def reference(x):\n    return x.clone()\n"
 ARRAYS = [given("x", 4, 3), output("y", 4, 3)]
 
@@ -67,11 +65,6 @@ BAD_REFERENCES = {
         f"op/reference.py:1: reference {CHANGES}",
     ),
 }
-
-
-@pytest.fixture
-def session():
-    return Session("cpu")
 
 
 @pytest.mark.parametrize("variant", ["eager", "inference", "oracle"])

@@ -76,8 +76,9 @@ static status_t fill_on_device(void *values, const input_t *input, error_t *err)
             return error_set(err, STATUS_FAILED, "the comparison found %u, expected %u", found,
                              expected);
     }
-    TRY(gpu_free(&gpu, differs, err));
-    return gpu_free(&gpu, at, err);
+    gpu.api.release(differs);
+    gpu.api.release(at);
+    return STATUS_OK;
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */

@@ -3,7 +3,6 @@
 #include "checks.h"
 #include "limits/limits.h"
 #include "measure/machine.h"
-#include "report_text.h"
 #include "results/conditions.h"
 
 static const unsigned CLOCKS[] = {1980, 1965, 1950, 345, 360};

@@ -1,5 +1,4 @@
 /* Expressions of operators: values, and the message for each kind of mistake. */
-#include "base/text.h"
 #include "checks.h"
 #include "expression/expression.h"
 

@@ -2,7 +2,6 @@
 #include "checks.h"
 #include "planted_run.h"
 #include "report/headline.h"
-#include "report_text.h"
 
 typedef struct shown {
     comparison_set_list_t sets;

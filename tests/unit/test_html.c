@@ -2,7 +2,6 @@
 #include "checks.h"
 #include "io/fs.h"
 #include "report/html/html.h"
-#include "report_text.h"
 
 #define HREF "#c0123456789"
 

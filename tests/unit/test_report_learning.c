@@ -4,8 +4,6 @@
 #include "made_case.h"
 #include "planted_run.h"
 #include "printed_section.h"
-#include "report/report.h"
-#include "report_text.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,5 @@
 /* The top page of a report, on runs whose truth is planted. */
 #include "checks.h"
-#include "limits/limits.h"
 #include "planted_run.h"
 #include "report/shown.h"
 #include "report_text.h"

@@ -4,7 +4,6 @@
 #include "printed_section.h"
 #include "report/headline.h"
 #include "report/report.h"
-#include "report_text.h"
 
 static void flags_are_told_once_with_the_worst(void **state) {
     static const char *const FLAGS[] = {

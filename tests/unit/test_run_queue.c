@@ -1,5 +1,4 @@
 /* How long a process waits for a core that another one has. */
-#include "base/text.h"
 #include "checks.h"
 #include "worker/cpu_use.h"
 

@@ -159,24 +159,15 @@ static status_t place(session_t *session, error_t *err) {
 /* The fastest algorithm of the best that the library knows, each timed after a run that loads it. */
 static status_t choose(state_t *s, unsigned kind, error_t *err) {
     cublaslt_product_t *product = &s->products[kind];
-    const cublaslt_shape_t shape = {.m = s->n,
-                                    .n = s->n,
-                                    .k = s->n,
-                                    .transpose_a = CUBLASLT_TRANSPOSED,
-                                    .a_rows = (int64_t)s->n,
-                                    .b_rows = (int64_t)s->n,
-                                    .d_rows = (int64_t)s->n,
-                                    .type = KIND[kind].type,
-                                    .d_type = KIND[kind].type,
-                                    .compute = KIND[kind].compute};
-    cublaslt_choices_t choices;
-    TRY(cublaslt_describe(&s->library.api, &shape, product, err));
-    TRY(cublaslt_find_algorithms(&s->library, product, CUBLASLT_ALGORITHMS, &choices, err));
+    cublaslt_algorithm_t algorithms[CUBLASLT_ALGORITHMS], fastest = {0};
+    int n;
+    TRY(cublaslt_describe(&s->library.api, s->n, KIND[kind].type, KIND[kind].compute, product,
+                          err));
+    TRY(cublaslt_find_algorithms(&s->library, product, algorithms, &n, err));
     double least_ns = INFINITY;
-    cublaslt_algorithm_t fastest = {0};
-    for (int i = 0; i < choices.n; i++) {
+    for (int i = 0; i < n; i++) {
         double ns;
-        product->algorithm = choices.items[i].algorithm;
+        product->algorithm = algorithms[i];
         TRY(multiply(s, kind, err));
         TRY(time_product(s, kind, &ns, err));
         if (ns < least_ns) {
@@ -185,7 +176,7 @@ static status_t choose(state_t *s, unsigned kind, error_t *err) {
         }
     }
     product->algorithm = fastest;
-    s->known[kind] = choices.n > 0;
+    s->known[kind] = n > 0;
     return STATUS_OK;
 }
 

@@ -1,0 +1,245 @@
+"""Trainings on the fake GPU: the launches of a step, curves, lists, whole trainings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cuda_rungs import HEAD, IN_GRAPH, SAMPLE, STEPS, Gpu, cuda, ok
+from operator_folders import X, write_operator
+from project import bench
+
+pytestmark = pytest.mark.usefixtures("warm_workers")
+
+pytest.importorskip("torch")
+
+P = {"name": "p", "shape": ["n"], "dtype": "T", "fill": {"constant": 1}, "in_place": True}
+
+# p grows by 6 x in each of 5 steps; every second one's first value is kept.
+TRAINING_IN_C = """
+    static double spent_ns;
+    static void run_record(const kernel_t *kernel, void *const *arguments) {
+        (void)kernel;
+        spent_ns += 400000;
+        if (AT(int, 6) == 0 && AT(float *, 1)[0] != 1)
+            note("p is not as it was copied in");
+        AT(float *, 2)[AT(int, 6) / 2] = AT(float *, 1)[0];
+    }
+    static void run_add(const kernel_t *kernel, void *const *arguments) {
+        (void)kernel;
+        spent_ns += 300000;
+        for (long long i = 0; i < AT(long long, 4); i++)
+            AT(float *, 1)[i] += (AT(int, 7) + 1) * AT(const float *, 0)[i];
+    }
+    #define STEP .argument_bytes = {8, 8, 8, 8, 8, 8, 4, 4}, .spent_ns = &spent_ns
+    const kernel_t record = {"record", STEP, .n_arguments = 7, .run = run_record};
+    const kernel_t add = {"add", STEP, .n_arguments = 8, .run = run_add};
+    """
+# Launched as a graph, first launches that overlap the step before, and those of an index side by side.
+OTHER_TRAINING_RUNG = """
+    LAUNCHED_AS_GRAPH;
+    ALGORITHMIC;
+    LAUNCHES = {every("2", {"record", {1}, {1}, "", {}, 0, 1}), side_by_side("3", {"add"})};
+    KERNEL(record) { first[step / 2] = p[0]; }
+    INDEXED_KERNEL(add) { p[0] += (index + 1) * x[0]; }
+    """
+TRAINING_RUNG = """
+    LAUNCHES = {every("2", {"record"}), indexed("3", {"add"})};
+    KERNEL(record) { first[step / 2] = p[0]; }
+    INDEXED_KERNEL(add) { p[0] += (index + 1) * x[0]; }
+    """
+
+
+GROWING = "def step(p, x, step): return p + 6 * x, p[0]"
+LEARNED = """
+def data(params, dtype):
+    import torch
+    return [torch.ones(params["n"])]
+
+def evaluate(p, x):
+    return {"accuracy": p[0].item() / x[0].item(), "dataset": "made up"}
+"""
+
+
+def growing(folder: Path, rung: str, **keys: Any) -> Path:
+    """Make a training with one rung, `grow`."""
+    curve = {"name": "first", "shape": ["ceil_div(steps, 2)"], "dtype": "T"}
+    return write_operator(
+        folder,
+        {
+            "reference.py": GROWING + LEARNED,
+            "grow.cu": HEAD + rung,
+        },
+        params={"n": {"default": 1000}, "steps": {"default": 5}},
+        outputs=[{**curve, "curve": True, "every": 2}],
+        **{"training": {"steps": "steps"}, "inputs": [P, X], **keys},
+    )
+
+
+def test_launches_of_a_training(tmp_path: Path) -> None:
+    gpu = Gpu(tmp_path / "gpu", more_in_c=TRAINING_IN_C)
+    folder = growing(tmp_path / "growing", TRAINING_RUNG)
+    contenders = [cuda("grow"), cuda("grow", launch=["graph"])]
+    cases = gpu.run(folder, contenders, axes={"steps": [5, 20]})
+    parts = {"part_record", "part_add"}
+    assert {name: ok(case) for name, case in cases.items()} == {
+        "grow/steps=5": SAMPLE | parts,
+        "grow/steps=5/launch=graph": IN_GRAPH | parts,
+        # 70 launches.
+        "grow/steps=20": SAMPLE,
+        "grow/steps=20/launch=graph": IN_GRAPH,
+    }
+    for name, case in cases.items():
+        if "steps=5" not in name:
+            continue
+        assert [step for step, _ in case["results"]["first"]] == [0, 2, 4]
+        assert "algorithmic" not in case["results"]
+        ns = {phase: facts["median"] for phase, facts in case["phases"].items()}
+        events = ns["kernel"] - 3 * 400000 - 15 * 300000
+        assert events > 0
+        assert ns["part_record"] == pytest.approx(3 * (400000 + events))
+        assert ns["part_add"] == pytest.approx(15 * (300000 + events))
+    assert not any(line.startswith("p is") for line in gpu.launches())
+
+
+@pytest.mark.parametrize("compared", ["step", "train"])
+def test_a_training_that_is_compared_by_its_steps(tmp_path: Path, compared: str) -> None:
+    gpu = Gpu(tmp_path / "gpu", more_in_c=TRAINING_IN_C)
+    folder = growing(tmp_path / "growing", TRAINING_RUNG, compare=compared)
+    contenders = [cuda("grow", alloc=["malloc"]), cuda("grow", launch=["graph"])]
+    cases = gpu.run(folder, contenders)
+    parts = {"part_record", "part_add"}
+    assert {name: ok(case) for name, case in cases.items()} == {
+        "grow/alloc=malloc": STEPS | {"malloc", "free"} | parts,
+        "grow/launch=graph": STEPS | parts,
+    }
+    for case in cases.values():
+        ns = {phase: facts["median"] for phase, facts in case["phases"].items()}
+        assert ns["step_device"] == pytest.approx(ns["train_device"] / 5)
+        assert ns["train"] > 3 * ns["step"] > 0
+
+
+# As the rung, in C, which is told nothing of the steps before.
+GROWING_IN_C = """
+void run(T *p, const T *x, T *first, long long n, long long steps) {
+    for (int s = 0; s < WORKLOAD_STEPS; s++) {
+        if (s % 2 == 0)
+            first[s / 2] = p[0];
+        for (long long i = 0; i < n; i++)
+            p[i] += 6 * x[i];
+    }
+}
+"""
+
+
+def test_a_whole_training_is_call_after_call(tmp_path: Path) -> None:
+    """Each goes on where the last one ended, in every engine; the reference says what is learned."""
+    gpu = Gpu(tmp_path / "gpu", more_in_c=TRAINING_IN_C)
+    training = {"steps": "steps", "whole": "4 * steps"}
+    start = {**P, "fill": {"uniform": [0, 1]}}
+    inputs = [start, {**X, "fill": "data"}]
+    keys = {"training": training, "compare": "step", "inputs": inputs}
+    folder = growing(tmp_path / "growing", TRAINING_RUNG, **keys)
+    (folder / "omp.c").write_text(GROWING_IN_C.replace("T *p, const T *x", "const T *x, T *p"))
+    cpu = {"device": ["cpu"], "variants": ["eager"]}
+    contenders = [
+        cuda("grow"),
+        {"engine": "cpu", "variants": ["omp"]},
+        {"engine": "pytorch", **cpu},
+    ]
+    cases = gpu.run(folder, contenders, axes={"steps": [4]})
+    assert len(cases) == 3
+    for case in cases.values():
+        ok(case)
+        results = case["results"]
+        steps, values = zip(*results["first"], strict=True)
+        assert steps == tuple(range(0, 16, 2))
+        assert values == pytest.approx([values[0] + 6 * step for step in steps])
+        assert results["accuracy"] == pytest.approx(values[0] + 6 * 16)
+        assert results["dataset"] == "made up"
+
+
+# Of two arrays: t[i] is 6 x, or 12 x, then added to p[i].
+LISTS = """
+    #define TEMPORARIES TEMPORARY_LIST(float, t, 2, "4 * n", "grow[i]", "add[i]")
+    #include "common/workload.cuh"
+    LAUNCHES = {indexed("2", {"grow"}), in_turn({"add"})};
+    INDEXED_KERNEL(grow) { t[index][0] = 6 * (index + 1) * x[0]; }
+    INDEXED_KERNEL(add) { p[index][0] += t[index][0]; first[step / 2] = p[0][0]; }
+    """
+LISTS_IN_C = """
+    static void run_grow(const kernel_t *kernel, void *const *arguments) {
+        float *const *p = arguments[1], *const *t = arguments[7];
+        const int index = AT(int, 8);
+        const bool adds = kernel->name[0] == 'a';
+        if (t[index] == NULL || t[1 - index] != NULL)
+            note("another is held");
+        if (adds && AT(int, 6) % 2 == 0 && index == 0)
+            AT(float *, 2)[AT(int, 6) / 2] = p[0][0];
+        for (long long i = 0; i < AT(long long, 4) && adds; i++)
+            p[index][i] += t[index][i];
+        for (long long i = 0; i < AT(long long, 4) && !adds; i++)
+            t[index][i] = 6 * (index + 1) * AT(const float *, 0)[i];
+    }
+    #define LISTS .argument_bytes = {8, 16, 8, 8, 8, 8, 4, 16, 4}, .n_arguments = 9, .run = run_grow
+    const kernel_t grow = {"grow", LISTS}, add = {"add", LISTS};
+    """
+LISTS_OMP = """
+void run(const T *x, T *const *p, T *first, long long n, long long steps) {
+    for (int s = 0; s < WORKLOAD_STEPS; s++) {
+        if (s % 2 == 0)
+            first[s / 2] = p[0][0];
+        for (long long i = 0; i < n; i++)
+            p[0][i] += 6 * x[i], p[1][i] += 12 * x[i];
+    }
+}
+"""
+
+
+def test_lists_in_place_and_of_temporaries(tmp_path: Path) -> None:
+    """Two launches take turns, and each has of a list what its index has taken."""
+    gpu = Gpu(tmp_path / "gpu", more_in_c=LISTS_IN_C)
+    inputs = [{**P, "repeat": 2}, X]
+    folder = growing(tmp_path / "growing", "", inputs=inputs, compare="step")
+    step = "def step(p, x, step): return [p[i] + 6 * (i + 1) * x for i in range(2)], p[0][0]"
+    for name, text in {"reference.py": step, "grow.cu": LISTS, "omp.c": LISTS_OMP}.items():
+        (folder / name).write_text(text)
+    contenders = [
+        cuda("grow", alloc=["arena", "malloc", "caching"]),
+        {"engine": "cpu", "variants": ["omp"]},
+        {"engine": "pytorch", "device": ["cpu"], "variants": ["eager", "compile"]},
+    ]
+    cases = gpu.run(folder, contenders)
+    assert len(cases) == 6
+    for case in cases.values():
+        ok(case)
+    assert not {line for line in gpu.launches() if "held" in line}
+    calls = {
+        name: [call["driver_calls"] for call in case["results"]["epochs"]]
+        for name, case in cases.items()
+        if name.startswith("grow")
+    }
+    # Four arrays, and in each of five steps two temporaries: all of it taken and given back.
+    assert calls["grow/alloc=malloc"] == [28, 28]
+    assert calls["grow"] == [0, 0]
+    first, later = calls["grow/alloc=caching"]
+    assert first > 0 and later == 0
+
+
+def test_a_whole_training_has_whole_calls(tmp_path: Path) -> None:
+    folder = growing(tmp_path / "growing", "", training={"steps": "steps", "whole": 12})
+    refused = bench(
+        "run", "--workload", folder, "--set", "steps=5", "--set", "device=cpu", expect=2
+    ).stderr
+    assert "training.whole: 12, expected a multiple of the 5 steps of a call" in refused
+
+
+def test_what_a_rung_says_of_its_launches(tmp_path: Path) -> None:
+    gpu = Gpu(tmp_path / "gpu", more_in_c=TRAINING_IN_C)
+    cases = gpu.run(growing(tmp_path / "growing", OTHER_TRAINING_RUNG), [cuda("grow")])
+    assert ok(cases["grow"]) == IN_GRAPH | {"part_record", "part_add"}
+    assert cases["grow"]["results"]["algorithmic"] is True
+    same = "grid=1,1,1 threads=1,1,1 shared=0 cluster=1,1,1 cooperative=0"
+    # No run overlaps the one before.
+    assert gpu.launches() == {f"record {same}", f"record {same} overlaps=1", f"add {same}"}

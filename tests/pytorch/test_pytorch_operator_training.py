@@ -1,0 +1,97 @@
+"""Trainings that are described in a folder, in the modes of PyTorch."""
+
+import pytest
+
+np = pytest.importorskip("numpy")
+torch = pytest.importorskip("torch")
+import operator_cases as operators  # noqa: E402 -- these need NumPy and PyTorch
+from operator_cases import CASES, RIGHT, SEED, Opened, near, open_ok  # noqa: E402
+
+import operator_training  # noqa: E402
+
+every_mode = pytest.mark.parametrize(("device", "mode"), CASES)
+TRAINS = {"train", "total", "residual", "step"}
+
+
+@every_mode
+def test_phases_of_a_training_whose_steps_are_compared(session, tmp_path, mode, device):
+    opened = open_ok(session, operators.write(tmp_path / "built", *RIGHT["built"]), mode)
+    copies = {"h2d", "d2h", "train_device", "step_device"} if device == "cuda" else set()
+    init = {"init"} if mode == "eager" else set()
+    phases = opened.sample(SEED)
+    assert set(phases) == TRAINS | copies | init
+    for step, train in zip(phases["step"], phases["train"], strict=True):
+        assert step == train / 5
+    assert opened.case.audited == "train"
+    with opened.case.timed() as run:
+        run()
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+def test_gradients_by_hand(session, tmp_path):
+    """It changes arrays in place, in functions that are compiled once."""
+    of_step = operators.BUILT.replace("p - rate *", "p + rate *")  # is not what is run
+    files = {"reference": of_step}
+    operator = operators.write(tmp_path / "built", files, *RIGHT["built"][1:])
+    opened = open_ok(session, operator, "manual_graph")
+    p, x = (array.copy() for array in opened.case._inputs.arrays)
+    losses = []
+    for number in range(5):
+        losses.append(((p - x) ** 2).mean())
+        p -= 0.1 * (number + 1) * (p - x) / 24
+    found = opened.output()
+    assert np.allclose(found["loss"], losses)
+    assert np.allclose(found["p"], p, atol=1e-6)
+    assert "compile" in opened.case.once_ns
+
+
+def test_a_training_is_the_loop_around_its_step(session, tmp_path):
+    operator = operators.write(tmp_path / "training", *RIGHT["training"])
+    oracle = open_ok(session, operator, "oracle")
+    p, x = (torch.from_numpy(a).double() for a in oracle.case._inputs.arrays)
+    loss, rows = [], []
+    for step in range(5):
+        loss.append(((p - x) ** 2).mean())
+        rows.append(p[0])
+        p = p - np.float32(0.1) * (step + 1) * 2 * (p - x) / 48
+    expected = {"p": p, "loss": torch.stack(loss), "rows": torch.stack(rows[::2])}
+    found = oracle.output()
+    for name, y in expected.items():
+        assert np.allclose(found[name], y, rtol=1e-12), name
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+@pytest.mark.parametrize("small", [47, 48])
+@pytest.mark.parametrize(
+    ("mode", "options"), [("compile_graph", {}), ("combo_graph", {"combo_kernels": True})]
+)
+def test_the_compiler_s_options_for_a_step(session, tmp_path, monkeypatch, mode, options, small):
+    """Arrays in place of up to `small` elements are returned anew, larger ones changed."""
+    asked = []
+
+    def compiled(function, _mode, **keys):
+        asked.append(keys)
+        return function
+
+    monkeypatch.setattr(operator_training, "compiled", compiled)
+    monkeypatch.setattr(operator_training, "_SMALL", small)
+    operator = operators.write(tmp_path / "training", *RIGHT["training"])
+    opened = open_ok(session, operator, mode)
+    left, given = opened.case._whole_graph.result[0], opened.case._x[0]
+    assert (left.data_ptr() == given.data_ptr()) == (small < 48)
+    assert asked == [{"dynamic": None, **options}]
+    opened.sample(SEED)
+    assert near(opened.last(), open_ok(session, operator, "oracle").output(SEED), operator)
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("p - x", "step returned 1 values, expected 3: p, loss, rows"),
+        ("p - x, p, p[0]", "loss has shape [5, 6, 8], expected [5]"),
+    ],
+)
+def test_a_step_that_returns_something_else(session, tmp_path, returned, said):
+    files = {"reference": f"def step(p, x, rate, step): return {returned}"}
+    operator = operators.write(tmp_path / "training", files, *RIGHT["training"][1:])
+    assert said in Opened(session, operator, "eager").answer["reason"]
