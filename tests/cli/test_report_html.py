@@ -15,7 +15,7 @@ import pytest
 from html_reports import SAVED, SIX_PASSES, Page, Run, hostile_report, html_of
 from project import ROOT, bench
 
-MOST_BYTES = 3_500_000
+MOST_BYTES = 3_000_000
 
 
 @pytest.fixture(scope="module")

@@ -14,17 +14,14 @@
 /* ---- every case as a row, and below it, once it is chosen, all that is known of it ------------- */
 
 enum { N_COLUMNS = 11, HASH_SHOWN = 12 };
-static const struct {
-    const char *heading;
-    bool right;
-} COLUMNS[N_COLUMNS] = {
-    {"case", false},         {"status", false},      {"phase", false}, {"median", true},
-    {"95 % interval", true}, {"p5", true},           {"p95", true},    {"samples", true},
-    {"error", true},         {"of the limit", true}, {"code", false},
+/* style.css aligns those of numbers. */
+static const char *const COLUMNS[N_COLUMNS] = {
+    "case", "status",  "phase", "median",       "95 % interval", "p5",
+    "p95",  "samples", "error", "of the limit", "code",
 };
 
-static void print_cell(const html_t *html, size_t column, const char *text) {
-    fputs(COLUMNS[column].right ? "<td class=\"r\">" : "<td>", html->out);
+static void print_cell(const html_t *html, const char *text) {
+    fputs("<td>", html->out);
     html_text(html, text);
     fputs("</td>", html->out);
 }
@@ -41,13 +38,13 @@ static void print_times(const html_t *html, const phase_t *phase) {
     const summary_t none = {0, NAN, {NAN, NAN}, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     const summary_t *s = phase != NULL ? &phase->summary : &none;
     char text[UNITS_TEXT];
-    print_cell(html, 2, phase != NULL ? phase->name : "–");
-    print_cell(html, 3, units_median(text, s->median, s->ci95[0], s->ci95[1]));
-    print_cell(html, 4, units_interval(text, s->median, s->ci95[0], s->ci95[1]));
-    print_cell(html, 5, units_time(text, s->p5));
-    print_cell(html, 6, units_time(text, s->p95));
+    print_cell(html, phase != NULL ? phase->name : "–");
+    print_cell(html, units_median(text, s->median, s->ci95[0], s->ci95[1]));
+    print_cell(html, units_interval(text, s->median, s->ci95[0], s->ci95[1]));
+    print_cell(html, units_time(text, s->p5));
+    print_cell(html, units_time(text, s->p95));
     snprintf(text, sizeof text, "%zu", s->n);
-    print_cell(html, 7, text);
+    print_cell(html, text);
 }
 
 /* The id without the workload's name, which all rows share; it may wrap after a slash. */
@@ -68,13 +65,13 @@ static void print_row(const html_t *html, const case_result_t *result, const cha
     fprintf(html->out, "<tr><th scope=\"row\" class=\"case\"><a href=\"#%s\">", anchor);
     print_id(html, result);
     fputs("</a></th>", html->out);
-    print_cell(html, 1, case_status_name(result->status));
+    print_cell(html, case_status_name(result->status));
     print_times(html, result_has_times(result) ? compared_phase(result) : NULL);
-    print_cell(html, 8, error_text(result, text));
-    print_cell(html, 9, units_percent(text, result->limit.frac));
+    print_cell(html, error_text(result, text));
+    print_cell(html, units_percent(text, result->limit.frac));
     if (hash != NULL && strlen(hash) > HASH_SHOWN)
         hash[HASH_SHOWN] = '\0';
-    print_cell(html, 10, hash != NULL ? hash : "–");
+    print_cell(html, hash != NULL ? hash : "–");
     fputs("</tr>\n", html->out);
 }
 
@@ -126,11 +123,10 @@ static void print_headings(const html_t *html, size_t table) {
             "</h3></summary>\n<p>A case opens its details: every phase, checks, trust, program. "
             "<em>Error</em>: the larger relative L2 error, before or after timing. <em>Code</em>: "
             "hash of the machine code.</p>\n<div class=\"table\" role=\"region\" tabindex=\"0\" "
-            "aria-labelledby=\"h-cases-%zu\"><table><thead><tr>",
+            "aria-labelledby=\"h-cases-%zu\"><table class=\"cases\"><thead><tr>",
             table, table, table);
     for (size_t i = 0; i < N_COLUMNS; i++)
-        fprintf(html->out, "<th scope=\"col\"%s>%s</th>", COLUMNS[i].right ? " class=\"r\"" : "",
-                COLUMNS[i].heading);
+        fprintf(html->out, "<th scope=\"col\">%s</th>", COLUMNS[i]);
     fputs("</tr></thead>\n", html->out);
 }
 

@@ -217,11 +217,15 @@ static void decode(char *path) {
 /* As the address of an image, in which no script runs and nothing is loaded. */
 static void print_address(const html_t *html, const char *svg) {
     fputs("data:image/svg+xml,", html->out);
-    for (; *svg != '\0'; svg++)
+    for (; *svg != '\0'; svg++) {
         if (strchr("%#\"&", *svg) != NULL)
             fprintf(html->out, "%%%02X", (unsigned char)*svg);
         else
             fputc(isspace((unsigned char)*svg) ? ' ' : *svg, html->out);
+        const size_t blanks = *svg == '>' ? strspn(svg + 1, " \n") : 0;
+        if (svg[blanks + 1] == '<')
+            svg += blanks;
+    }
 }
 
 /* NULL: it cannot be read, or is no SVG. */
