@@ -25,8 +25,6 @@ LIBRARY := $(BUILD)/libbench.a
 LONGEST := test_worker_client
 UNIT := $(LONGEST) $(filter-out $(LONGEST),$(sort $(basename $(notdir $(wildcard tests/unit/test_*.c)))))
 UNIT_TESTS = $(UNIT:%=$(BUILD)/tests/%)
-# Those that take long under the sanitizers, so that make check runs them without: make check-long has both.
-COMPUTING := test_learned test_mlp_train test_refill
 
 .PHONY: all
 all: $(BUILD)/bench features ## build build/bench and list the optional software found
@@ -102,9 +100,7 @@ $(BUILD)/tests/%: tests/unit/%.c $(LIBRARY)
 check: ## every test that needs no GPU; installs what the tests need, or prints the command
 	$(Q)tests/tools/setup.sh check
 	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) --output-sync=target layers format-check lint
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) UNIT="$(COMPUTING)" unit
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" \
-	  UNIT="$(filter-out $(COMPUTING),$(UNIT))" unit fuzz-replay
+	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" unit fuzz-replay
 	$(Q)tests/tools/pytest.sh --all-cores tests
 
 # A tenth of the tests: of each thing that set-up installs, some that use it.
@@ -123,7 +119,6 @@ check-installed: ## a short check of a machine just set up: the tests that use w
 .PHONY: check-long
 check-long: $(BUILD)/bench ## the tests that make check leaves out: a shorter or a similar one shows most of what each does
 	$(Q)tests/tools/setup.sh check
-	$(Q)$(MAKE) --no-print-directory -j$(shell nproc) BUILD=$(BUILD)/asan CFLAGS="$(SANITIZE)" UNIT="$(COMPUTING)" unit
 	$(Q)CHECK_LONG=1 tests/tools/pytest.sh --all-cores -m long tests
 
 .PHONY: quick

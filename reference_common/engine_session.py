@@ -119,7 +119,7 @@ class EngineSession(ABC):
 
     engine: str
     workloads: Mapping[str, Workload[Any]]
-    open_keys: tuple[str, ...] = ("results", "inputs")
+    open_keys: tuple[str, ...] = ("inputs",)
     """What `open` may have in every case."""
 
     def __init__(self, device: Device) -> None:
@@ -269,8 +269,6 @@ class EngineSession(ABC):
             inputs = self._inputs_for(workload, request)
             self.prepare(request)
             case = workload.open(spec, inputs, self._device, mark)
-            if request.results and (find_results := getattr(case, "find_results", None)):
-                find_results()
             start_ns = now_ns()
             probes = {phase: probe for probe in case.probes for phase in probe().ns}
             self._device.synchronize()

@@ -1,8 +1,8 @@
-"""The MNIST data set, or a synthetic one of its shape: the same bytes as `bench/workloads/mnist`.
+"""The MNIST data set, or a synthetic one of its shape.
 
 Four IDX files, gzipped or plain, in the first of these folders that has one of them: `$MNIST_DIR`
 (if set, the only folder that is searched), `data/mnist` and `../shared/data/mnist` of the project.
-Without them, the images are made with Philox (`docs/worker-protocol.md`). A bad file is an error.
+Without them, the images are made with Philox. A bad file is an error.
 """
 
 from __future__ import annotations

@@ -34,26 +34,18 @@ class _Position(ctypes.Structure):
     )
 
 
-def _load() -> dict[str, Any]:
-    """Return the functions by their names in C; none without the library, or with another one."""
-    size, pointer, real = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_float
-    signatures = {
-        "rng_words": (pointer, size, _Position),
-        "rng_fill_uniform": (pointer, size, _Position, real, real),
-    }
+def _load() -> Any:
+    """Return the function in C; None without the library."""
     for place in _PLACES:
         with suppress(OSError, AttributeError):
-            library = ctypes.CDLL(str(place / "libinputs.so"))
-            functions = {name: getattr(library, name) for name in signatures}
-            for name, types in signatures.items():
-                functions[name].argtypes = types
-                functions[name].restype = None
-            return functions
-    return {}
+            function = ctypes.CDLL(str(place / "libinputs.so")).rng_words
+            function.argtypes = (ctypes.c_void_p, ctypes.c_size_t, _Position)
+            function.restype = None
+            return function
+    return None
 
 
-_found = _load()
-_words, _uniform = (_found.get(name) for name in ("rng_words", "rng_fill_uniform"))
+_words = _load()
 
 
 def words(into: npt.NDArray[np.uint32], at: Position) -> bool:
@@ -61,12 +53,4 @@ def words(into: npt.NDArray[np.uint32], at: Position) -> bool:
     if _words is None:
         return False
     _words(into.ctypes.data, into.size, _Position(*at))
-    return True
-
-
-def uniform(into: npt.NDArray[np.float32], at: Position, low: float, high: float) -> bool:
-    """Do so with uniform numbers: `philox.fill_uniform`."""
-    if _uniform is None:
-        return False
-    _uniform(into.ctypes.data, into.size, _Position(*at), low, high)
     return True

@@ -13,6 +13,8 @@ from workload import CaseError
 
 STEPS = ("step", "jax_step", "oracle", "train")
 """The functions that a training has in place of `reference` and `jax_reference`."""
+OF_MODEL = ("train", "dataloader")
+"""Those that get the model in place of the arrays that it is made from."""
 NOT_FUSED: Mapping[str, Any] = {"fused": False}
 
 
@@ -43,7 +45,7 @@ class Call:
         self._scalars = tuple(_rounded(s.value, s.dtype) for s in operator.scalars)
         self.is_step = operator.steps > 0 and name in STEPS
         parameters, self._parts = operator.parameters, operator.parts
-        if name == "train":
+        if name in OF_MODEL:
             in_place = {array.list or array.name for array in operator.inputs if array.in_place}
             others = [array for array in operator.inputs if not array.in_place]
             parameters = ["model", *(each for each in parameters if each not in in_place)]

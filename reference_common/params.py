@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -11,11 +10,10 @@ from workload import CaseError
 
 
 class Check(NamedTuple):
-    """What a parameter must be, in words and as a test, and how it is stored."""
+    """What a parameter must be, in words and as a test."""
 
     expected: str
     fits: Callable[[Any], bool]
-    kept_as: Callable[[Any], Any] = lambda value: value
 
 
 def integer(least: int, most: int) -> Check:
@@ -28,19 +26,8 @@ def integer(least: int, most: int) -> Check:
     return Check(f"an integer {least}…{most}", fits)
 
 
-def rate(most: float = math.inf) -> Check:
-    """Expect a finite number above 0 and at most `most`."""
-
-    def fits(value: Any) -> bool:
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return is_number and 0 < value <= most and value != math.inf
-
-    limit = "" if most == math.inf else f" and at most {most}"
-    return Check(f"a number above 0{limit}", fits, float)
-
-
 def checked(spec: CaseSpec, checks: Mapping[str, Check]) -> dict[str, Any]:
-    """Return a case's parameters, converted by their checks; raise `CaseError` for a bad one."""
+    """Return a case's parameters; raise `CaseError` for a bad one."""
     for name in spec.params:
         if name not in checks:
             raise CaseError(f"params.{name}: unknown; known: {', '.join(checks)}")
@@ -49,5 +36,5 @@ def checked(spec: CaseSpec, checks: Mapping[str, Check]) -> dict[str, Any]:
         value = spec.params.get(name)
         if not check.fits(value):
             raise CaseError(f"params.{name}: expected {check.expected}, found {value!r}")
-        kept[name] = check.kept_as(value)
+        kept[name] = value
     return kept

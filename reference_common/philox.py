@@ -7,10 +7,6 @@ them.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import numpy.typing as npt
 
@@ -22,13 +18,6 @@ _ROUNDS = 10
 _MASK = 0xFFFFFFFF
 _LOW = np.uint64(_MASK)
 _HALF = np.uint64(32)
-
-# Words per chunk, so that memory use does not grow with the length of the stream. Smaller ones make
-# threads wait for the interpreter's lock: on 64 cores eight threads take 2.2 s for 2^27 words in
-# chunks of 2^16 and 1.3 s in these, sixteen took 3.2 s.
-CHUNK_WORDS = 1 << 18
-_MOST_THREADS = 8
-_FEW_CHUNKS = 4  # starting threads takes about as long
 
 
 def philox4x32_10(counters: npt.ArrayLike, key: tuple[int, int]) -> npt.NDArray[np.uint32]:
@@ -69,46 +58,3 @@ def words(seed: int, stream: int, first: int, count: int) -> npt.NDArray[np.uint
     counters[:, 2] = stream
     blocks = philox4x32_10(counters, (seed & _MASK, seed >> 32))
     return blocks.reshape(-1)[skip : skip + count]
-
-
-def fill_uniform(
-    values: npt.NDArray[np.float32],
-    seed: int,
-    stream: int,
-    low: float,
-    high: float,
-    first: int = 0,
-) -> None:
-    """Fill a contiguous array, element 0 first, with uniform float32 in [low, high).
-
-    (word >> 8) · 2^-24 · (high - low) + low, each operation rounded to float32, in that order.
-    """
-    if not values.flags.c_contiguous:
-        raise ValueError("fill_uniform needs a C-contiguous array")
-    low32, high32 = np.float32(low), np.float32(high)
-    flat = values.reshape(-1)
-
-    def fill(start: int, count: int) -> None:
-        part = flat[start : start + count]
-        if native.uniform(part, native.Position(seed, stream, first + start), low, high):
-            return
-        part[:] = words(seed, stream, first + start, count) >> np.uint32(8)
-        part *= np.float32(2.0**-24)
-        part *= high32 - low32
-        part += low32
-
-    in_chunks(flat.size, fill)
-
-
-def in_chunks(count: int, work: Callable[[int, int], None], chunk: int = CHUNK_WORDS) -> None:
-    """Call work(first, n) for elements 0 … count - 1 in parts of `chunk`; many on several cores.
-
-    NumPy computes without the interpreter's lock.
-    """
-    sizes = {first: min(chunk, count - first) for first in range(0, count, chunk)}
-    if len(sizes) <= _FEW_CHUNKS:
-        for first, size in sizes.items():
-            work(first, size)
-        return
-    with ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), _MOST_THREADS)) as threads:
-        list(threads.map(work, sizes.keys(), sizes.values()))

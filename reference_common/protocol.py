@@ -62,8 +62,6 @@ class OpenRequest:
     operator: Operator | None = None
     # Folder of the inputs: <inputs>/SEED/NAME of a refill's seed.
     inputs: str | None = None
-    # False: another pass gives them; what only they take need not run.
-    results: bool = True
     # The program that fills inputs of operators on the device: kernels/common/refill.cu.
     refill: str | None = None
 
@@ -265,7 +263,6 @@ _REQUESTS: Mapping[str, Shape] = {
             "compile_cache": text,
             "operator": OPERATOR,
             "inputs": text,
-            "results": boolean,
             "refill": text,
         },
     ),

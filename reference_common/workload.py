@@ -6,7 +6,7 @@ To add a workload, write a class of this shape and add it to `WORKLOADS` in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
@@ -14,9 +14,6 @@ import numpy as np
 
 from protocol import CaseSpec
 from timing import Mark, Probe
-
-# Engines' own names, for messages.
-ENGINES = {"pytorch": "PyTorch", "jax": "JAX", "python": "Python"}
 
 ClockDomain = Literal["host", "device"]
 # A case is compared with others by the first of these that it has.
@@ -96,11 +93,7 @@ class OpenCase(Protocol):
         ...
 
     def results(self) -> dict[str, Any]:
-        """Return the results reported when the case is closed; {} for inference.
-
-        What takes a run of its own is in the optional method `find_results`, which the session calls
-        before the first run, unless another pass gives the results.
-        """
+        """Return the results reported when the case is closed; {}: none."""
         ...
 
 
@@ -119,13 +112,3 @@ class Workload(Protocol, Generic[Inputs]):
     def open(self, spec: CaseSpec, inputs: Inputs, device: Any, mark: Mark) -> OpenCase:
         """Build a case; raises `Skip` if it does not apply here."""
         ...
-
-
-def expect_dtype(spec: CaseSpec, written: Collection[str], on_cpu: Collection[str]) -> None:
-    """Skip a case whose dtype the workload does not support, at all or on the CPU."""
-    for where, known in (("", written), (" on the CPU", on_cpu)):
-        if spec.dtype not in known and (not where or spec.device == "cpu"):
-            names = ", ".join(known)
-            verb = "are" if "," in names else "is"
-            engine = ENGINES.get(spec.engine, spec.engine)
-            raise Skip(f"dtype {spec.dtype}: only {names} {verb} written for {engine}{where}")

@@ -182,13 +182,16 @@ class BuiltTraining(Built):
     These are the arrays in place, in their order.
     """
 
+    _loop = "train"
+    """The function of the reference's file that is called with the model."""
+
     def _load(self, device: torch.device) -> Function:
         operator = self._inputs.operator
         self._sources = self._inputs.tensors()
-        self._train = Call(
-            operator, REFERENCE, load(operator, REFERENCE).train, "train", self._inputs.params
-        )
-        self._model_of = load(operator, REFERENCE).model
+        module = load(operator, REFERENCE)
+        loop = getattr(module, self._loop, None)
+        self._train = Call(operator, REFERENCE, loop, self._loop, self._inputs.params)
+        self._model_of = module.model
         self._in_place = [i for i, array in enumerate(operator.inputs) if array.in_place]
         self._weights = parts_of([operator.inputs[i] for i in self._in_place])
         self._others = [i for i, array in enumerate(operator.inputs) if not array.in_place]
@@ -202,14 +205,37 @@ class BuiltTraining(Built):
             device
         )
         parameters = [p.data for p in model.parameters()]
-        train = trained_model(self._train.bound(), model, self._inputs.operator)
+        train = self._trained(model)
         return lambda others: [*parameters, *train(others)]
+
+    def _trained(self, model: Any) -> Forward:
+        """Return all steps as a function of the inputs that are not parameters."""
+        return trained_model(self._train.bound(), model, self._inputs.operator)
 
     def _upload(self) -> list[Tensor]:
         return [
             self._there[i] if i in self._there else self._sources[i].to(self._device.torch_device)
             for i in self._others
         ]
+
+
+class Loaded(BuiltTraining):
+    """The same with data that stay in host memory: `dataloader` does all steps.
+
+    It copies each batch to the device, and returns the values of each curve.
+    """
+
+    _loop = "dataloader"
+
+    def _staying(self) -> dict[int, Tensor]:
+        return {}
+
+    def _trained(self, model: Any) -> Forward:
+        train = self._train.bound()
+        return lambda others: listed(train([model, *others]))
+
+    def _upload(self) -> list[Tensor]:
+        return [self._sources[i] for i in self._others]
 
 
 def opened_eagerly(inputs: OperatorInputs, device: Device, mark: Mark) -> Eager:

@@ -23,7 +23,6 @@ import forward
 import user_file
 from device import JaxDevice
 from input_files import InputFiles
-from mlp_model import precision_of
 from operator_call import Call
 from operator_data import OperatorInputs, written
 from operator_request import Array, Operator
@@ -239,13 +238,13 @@ class Jit(forward.Jit):
         if call.is_step:
             function = trained(call, operator, _unrolled(operator, self._jax_device))
         exact = any(t in ("f32", "f64") for t in operator.types.values())
-        precision = "tf32" if operator.tf32 else "f32" if exact else "f16"
+        precision = "tensorfloat32" if operator.tf32 else "highest" if exact else "default"
 
         def of_inputs(
             staying: list[jax.Array], changed: list[jax.Array], kept: list[jax.Array]
         ) -> list[Any]:
             groups = {"staying": iter(staying), "changed": iter(changed), "kept": iter(kept)}
-            with precision_of(precision):
+            with jax.default_matmul_precision(precision):
                 found = function([next(groups[_group_of(spec)]) for spec in specs])
                 return found if call.is_step else call.listed(found)
 

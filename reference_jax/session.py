@@ -1,4 +1,4 @@
-"""The session of JAX: its workloads, its compiler's cache and its errors."""
+"""The session of JAX: its compiler's cache and its errors."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ from jax.experimental.compilation_cache import compilation_cache
 import protocol
 from device import DEVICES, out_of_memory_reason
 from engine_session import EngineSession
-from mlp_train import MlpTrain
 from operator_case import JaxOperator
 from operator_request import Operator
-
-# No `allocate`: a JAX program does not allocate; XLA plans its buffers when it compiles.
-WORKLOADS = {"mlp_train": MlpTrain()}
 
 
 class Session(EngineSession):
     """The state from hello to bye. Raises `needs.Unavailable` if the device is missing."""
 
     engine = "jax"
-    workloads = WORKLOADS
+    # No `allocate`: a JAX program does not allocate; XLA plans its buffers when it compiles.
+    workloads = {}
 
     def __init__(self, device_kind: str) -> None:
         super().__init__(DEVICES[device_kind]())
@@ -39,11 +36,8 @@ class Session(EngineSession):
         """Return the modes on a GPU with matrix products: XLA chooses kernels for them by timing."""
         if self._device.kind == "cpu":
             return {}
-        # All operators go by one name: theirs are not known before `open`.
-        return {
-            **{name: list(workload.modes) for name, workload in WORKLOADS.items()},
-            "operator": list(JaxOperator.modes),
-        }
+        # All described workloads go by one name: theirs are not known before `open`.
+        return {"operator": list(JaxOperator.modes)}
 
     def prepare(self, request: protocol.OpenRequest) -> None:
         if request.compile_cache:

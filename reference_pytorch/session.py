@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import protocol
 from allocate import Allocate
-from mlp_train import MlpTrain
 from operator_request import Operator
 from operator_tensors import write_made
 from operator_workload import OperatorWorkload
 from torch_session import CompilingSession
 from workload import Skip
 
-WORKLOADS = {
-    "mlp_train": MlpTrain(),
-    "allocate": Allocate(),
-}
+WORKLOADS = {"allocate": Allocate()}
 
 # Modes that use `torch.compile`, by kind of device. On the CPU those that also capture are skipped
 # for lack of CUDA graphs.

@@ -80,7 +80,7 @@ class TorchSession(EngineSession):
 class CompilingSession(TorchSession):
     """A session of which some variants use `torch.compile` or capture CUDA graphs."""
 
-    open_keys = ("results", "inputs", "compile_cache", "refill")
+    open_keys = ("inputs", "compile_cache", "refill")
 
     def __init__(self, device_kind: str) -> None:
         super().__init__(device_kind)

@@ -18,10 +18,10 @@ import pytest
 LONG = "long"
 # The files that take longest come first: at the end, no process waits for one of them.
 SLOWEST = (
-    *("jax_worker", "jax_runs", "mlp_cuda", "against", "operator_kernels"),
+    *("jax_worker", "jax_runs", "against", "operator_kernels"),
     *("operator_cuda", "operator_training", "operator_inputs", "refill", "cheats"),
-    *("mlp_train", "report", "probes", "hostile_results", "faults"),
-    *("lock_clocks", "shard", "resume", "pytorch_refill", "pytorch_mlp_train", "devices"),
+    *("report", "probes", "hostile_results", "faults"),
+    *("lock_clocks", "shard", "resume", "pytorch_refill", "devices"),
     *("operator_emulate", "compare", "pytorch_operator", "pytorch_operator_bad"),
 )
 DESELECTED = pytest.StashKey[dict[str, int]]()

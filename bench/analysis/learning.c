@@ -90,11 +90,6 @@ bool time_split_of(const case_result_t *result, time_split_t *split) {
            split->gaps_ns >= 0;
 }
 
-const char *allocator_of(const case_t *spec) {
-    const char *own = case_technique(spec, "allocator");
-    return own != NULL ? own : case_technique(spec, "alloc");
-}
-
 /* ==== parts of a call or a step =============================================================== */
 
 static const char *const OPERATIONS[] = {"gather",   "forward", "loss",

@@ -31,9 +31,6 @@ typedef struct time_split {
 /* False if the case has none, or one that does not add up. */
 bool time_split_of(const case_result_t *result, time_split_t *split);
 
-/* Choice of the technique "allocator"; NULL if the contender lacks it. */
-const char *allocator_of(const case_t *spec);
-
 /* Parts of a call or a step, each timed alone: a phase "part_NAME" (PART_PHASE) is the part NAME. Trainings that are timed
  * by operation have phases without the prefix: `forward_2` and `forward` belong to the part forward, `sgd` to update;
  * `fused` is all of them together. */

@@ -375,29 +375,6 @@ static void find_walls(finding_list_t *findings) {
     finding->install = arena_keep(&findings->texts, package_install(&BUBBLEWRAP));
 }
 
-/* Each set once: workloads may share it. */
-static void find_files(finding_list_t *findings, const char *root) {
-    const workload_t *workload;
-    for (size_t i = 0; (workload = workload_at(i)) != NULL; i++) {
-        const workload_files_t *files = workload->files;
-        bool known = files == NULL;
-        for (size_t k = 0; k < findings->n && !known; k++)
-            known = strcmp(findings->items[k].what, files->what) == 0;
-        if (known)
-            continue;
-        error_t why = ERROR_INIT;
-        AUTO_FREE char *folder = NULL;
-        const bool broken = files->find(root, &folder, &why) != STATUS_OK;
-        const finding_t finding = {.what = files->what,
-                                   .costs = broken ? files->broken_costs : files->costs,
-                                   .install = broken ? files->broken_install : files->install};
-        add(findings, &finding, folder != NULL,
-            broken           ? why.text
-            : folder != NULL ? folder
-                             : files->missing);
-    }
-}
-
 /* Which Python, and why; an engine with the same as the one before says nothing. Returns the text. */
 static const char *find_interpreter(finding_list_t *findings, const char *root, const char *engine,
                                     const char *before) {
@@ -507,7 +484,6 @@ status_t doctor_command(const cli_args_t *args, error_t *err) {
     find_nvtx(&findings);
     find_gnuplot(&findings);
     find_walls(&findings);
-    find_files(&findings, args->root);
     const char *python = find_interpreter(&findings, args->root, "pytorch", NULL);
     find_python(&findings, args->root, "pytorch", NUMPY, TORCH_COMPILE);
     find_interpreter(&findings, args->root, "jax", python);

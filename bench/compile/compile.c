@@ -276,11 +276,11 @@ static void take_entry(program_t *program, const cache_entry_t *entry) {
 static status_t check_launch(const program_t *program, const cubin_t *cubin, error_t *err) {
     const unsigned arch = (unsigned)strtoul(program->arch + strlen("sm_"), NULL, 10);
     if (program->workload == NULL)
-        return launch_check(cubin, program->variant, false, arch, err);
+        return launch_check(cubin, program->variant, arch, err);
     const workload_t *workload = workload_find(program->workload);
     if (workload->check_program != NULL)
         return workload->check_program(workload, cubin, err);
-    return launch_check(cubin, program->workload, workload->has_stages, arch, err);
+    return launch_check(cubin, program->workload, arch, err);
 }
 
 /* What the compiler made: can it be run, and what identifies its code? */

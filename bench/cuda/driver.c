@@ -43,7 +43,6 @@ static const library_symbol_t SYMBOLS[] = {
     {"cuModuleUnload", offsetof(cuda_api_t, module_unload), false},
     {"cuModuleGetFunction", offsetof(cuda_api_t, module_function), false},
     {"cuFuncSetAttribute", offsetof(cuda_api_t, function_set), false},
-    {"cuFuncGetAttribute", offsetof(cuda_api_t, function_get), false},
     {"cuOccupancyMaxActiveBlocksPerMultiprocessor", offsetof(cuda_api_t, occupancy), false},
     {"cuLaunchKernel", offsetof(cuda_api_t, launch), false},
     {"cuLaunchKernelEx", offsetof(cuda_api_t, launch_ex), true},

@@ -38,7 +38,6 @@ enum {
     CU_ATTRIBUTE_MAJOR = 75,
     CU_ATTRIBUTE_MINOR = 76,
     CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
-    CU_FUNCTION_CLUSTER = 11,              /* blocks of a cluster, of a kernel that sets it; 0 */
     CU_FUNCTION_NON_PORTABLE_CLUSTER = 14, /* more than 8 blocks */
     CU_POOL_RELEASE_THRESHOLD = 4,         /* cuuint64_t, as are the next two */
     CU_POOL_RESERVED_CURRENT = 5,
@@ -133,7 +132,6 @@ typedef struct cuda_api {
     cu_result_t (*module_unload)(cu_module_t);
     cu_result_t (*module_function)(cu_function_t *, cu_module_t, const char *name);
     cu_result_t (*function_set)(cu_function_t, int attribute, int value);
-    cu_result_t (*function_get)(int *value, int attribute, cu_function_t);
     cu_result_t (*occupancy)(int *blocks, cu_function_t, int threads, size_t dynamic_shared);
     cu_result_t (*launch)(cu_function_t, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                           unsigned by, unsigned bz, unsigned shared, cu_stream_t, void **arguments,

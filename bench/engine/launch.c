@@ -20,24 +20,6 @@ status_t launch_read(const cubin_t *cubin, launch_t *launch, error_t *err) {
     return STATUS_OK;
 }
 
-status_t launch_read_stages(const cubin_t *cubin, plan_t *plan, stage_t stages[LAUNCH_MOST_STAGES],
-                            size_t *n, error_t *err) {
-    const size_t bytes = cubin_object_size(cubin, "stages");
-    if (bytes == 0 || cubin_object_size(cubin, "plan") == 0)
-        return error_set(err, STATUS_FAILED, "it has no %s = {…}", bytes == 0 ? "STAGES" : "PLAN");
-    TRY(cubin_object(cubin, "plan", plan, sizeof *plan, err));
-    *n = bytes / sizeof *stages;
-    if (bytes % sizeof *stages != 0 || *n > LAUNCH_MOST_STAGES)
-        return error_set(err, STATUS_FAILED,
-                         "its STAGES take %zu bytes; expected 1 to %d stages of %zu bytes", bytes,
-                         LAUNCH_MOST_STAGES, sizeof *stages);
-    TRY(cubin_object(cubin, "stages", stages, bytes, err));
-    for (size_t i = 0; i < *n; i++)
-        if (memchr(stages[i].entry, '\0', sizeof stages[i].entry) == NULL || stages[i].threads == 0)
-            return error_set(err, STATUS_FAILED, "its STAGES[%zu] lacks a name or threads", i);
-    return STATUS_OK;
-}
-
 /* ---- limits ---------------------------------------------------------------------------------- */
 
 /* CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": "Maximum amount of
@@ -77,32 +59,11 @@ static status_t check_block(const cubin_t *cubin, const text_list_t *kernels, co
     return STATUS_OK;
 }
 
-static status_t check_stages(const cubin_t *cubin, const text_list_t *kernels, unsigned arch,
-                             error_t *err) {
-    plan_t plan;
-    stage_t stages[LAUNCH_MOST_STAGES];
-    size_t n;
-    TRY(launch_read_stages(cubin, &plan, stages, &n, err));
-    for (size_t i = 0; i < n; i++)
-        TRY(check_block(cubin, kernels,
-                        &(block_t){stages[i].entry, stages[i].threads, stages[i].dynamic_shared},
-                        arch, err));
-    return STATUS_OK;
-}
-
-static status_t check_launch(const cubin_t *cubin, const text_list_t *kernels, const char *entry,
-                             unsigned arch, error_t *err) {
-    launch_t launch;
-    TRY(launch_read(cubin, &launch, err));
-    return check_block(cubin, kernels, &(block_t){entry, launch.threads, launch.dynamic_shared},
-                       arch, err);
-}
-
-status_t launch_check(const cubin_t *cubin, const char *entry, bool needs_stages, unsigned arch,
-                      error_t *err) {
+status_t launch_check(const cubin_t *cubin, const char *entry, unsigned arch, error_t *err) {
     AUTO(text_list_free) text_list_t kernels = {0};
-    const bool staged = needs_stages || cubin_object_size(cubin, "stages") > 0;
+    launch_t launch;
     TRY(cubin_kernels(cubin, &kernels, err));
-    return staged ? check_stages(cubin, &kernels, arch, err)
-                  : check_launch(cubin, &kernels, entry, arch, err);
+    TRY(launch_read(cubin, &launch, err));
+    return check_block(cubin, &kernels, &(block_t){entry, launch.threads, launch.dynamic_shared},
+                       arch, err);
 }

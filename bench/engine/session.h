@@ -47,13 +47,10 @@ typedef struct open_request {
     const char *arch;   /* of the cubin */
     const char
         *refill; /* path of the program that fills inputs on the device; NULL: the host does */
-    const char *inputs;   /* folder of the files of inputs that a function makes; or NULL */
-    bool without_results; /* another pass gives them: what only they take need not run */
+    const char *inputs; /* folder of the files of inputs that a function makes; or NULL */
 } open_request_t;
 
 typedef struct session session_t;
-
-enum { LEARNED_LOSSES = 3 };
 
 /* One way to run and time the case. Each call adds one sample to each phase it measures (for a
  * batch of launches, their average). */
@@ -85,14 +82,6 @@ typedef struct session_ops {
      * (`host_to_host`, else the one of `total`) left, without running anything again. Neither later
      * probes nor their fill() destroy it. NULL: there are no outputs. */
     status_t (*last)(session_t *session, const char *folder, text_list_t *arrays, error_t *err);
-    /* Only of the oracle of a training, else NULL: train one sample on the current inputs. `losses`
-     * are the mean losses on test images before it, after half of its steps and after all. Fails if
-     * it would take longer than `most_ns`. */
-    status_t (*learned)(session_t *session, double most_ns, double losses[LEARNED_LOSSES],
-                        error_t *err);
-    /* The same loss with weights.npy in `folder`, which a sample of this case left; it need not be
-     * open. Fails if the array has another shape. */
-    status_t (*loss)(const case_t *spec, const char *folder, double *loss, error_t *err);
     /* Called before close, after the last sample: measure what would disturb samples and add it to
      * session->results_json. May be NULL. */
     status_t (*finish)(session_t *session, error_t *err);

@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "results/conditions.h"
-#include "workloads/described/described.h"
 #include "workloads/device/descriptor.h"
 
 #include <math.h>
@@ -12,8 +11,7 @@
 /* ==== the device's rates ====================================================================== */
 
 const device_rates_t DEVICE_RATES_UNKNOWN = {
-    NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, {NAN, NAN, NAN}, {NAN, NAN, NAN},
-    NAN, NAN, NAN, NAN, NAN, NAN};
+    NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, {NAN, NAN, NAN}, NAN, NAN, NAN, NAN, NAN, NAN};
 
 /* What NVIDIA documents of an architecture. FP32 lanes: CUDA C++ Programming Guide, throughput of
  * arithmetic instructions. Multiply-adds of float16 matrices without zeros to skip, per clock and
@@ -95,7 +93,7 @@ matmul_type_t matmul_type_of(const case_t *spec) {
 
 double matmul_flops_per_s(const device_rates_t *rates, matmul_type_t type) {
     return type < MATMUL_TYPES && rates->library_flops_per_s[type] > 0
-               ? fmax(rates->library_flops_per_s[type], rates->own_flops_per_s[type])
+               ? rates->library_flops_per_s[type]
                : NAN;
 }
 
@@ -106,21 +104,6 @@ static void note_library(const case_result_t *result, device_rates_t *rates) {
         if (n >= DEVICE_MATMUL_ROWS && ns > 0)
             rates->library_flops_per_s[type] = 2 * n * n * n / ns * 1e9;
     }
-}
-
-static void note_own(const case_result_t *result, device_rates_t *rates) {
-    const workload_t *workload = workload_find(result->spec.workload);
-    const matmul_type_t type = matmul_type_of(&result->spec);
-    /* The operations of a described workload are what its description says: too many would lower the
-     * limit of every other case. */
-    const bool is_claim = described_find(result->spec.workload) != NULL;
-    if (is_claim || type == MATMUL_TYPES || result->limit.phase == NULL ||
-        result_is_algorithmic(result))
-        return;
-    const double ns = result_median(result, result->limit.phase);
-    if (ns > 0)
-        rates->own_flops_per_s[type] =
-            fmax(rates->own_flops_per_s[type], workload->cost(&result->spec).flops / ns * 1e9);
 }
 
 /* ---- calibration ----------------------------------------------------------------------------- */
@@ -159,8 +142,6 @@ void device_rates_calibrate(const case_result_t *result, device_rates_t *rates) 
     } else if (strcmp(result->spec.workload, "null") == 0) {
         rates->launch_ns = result_median(result, "kernel_graph");
         rates->event_ns = result_median(result, "event_pair");
-    } else {
-        note_own(result, rates);
     }
 }
 

@@ -27,7 +27,6 @@ typedef struct device_rates {
     double fp32_flops_per_s;     /* multiprocessors · lanes · 2 · highest clock: not measured */
     double f16_peak_flops_per_s; /* of tensor cores, likewise, at a clock that is not locked */
     double library_flops_per_s[MATMUL_TYPES]; /* cuBLASLt: device/…/matmul */
-    double own_flops_per_s[MATMUL_TYPES];     /* the fastest case of engine cuda */
     double launch_ns;                         /* an empty kernel in a graph */
     double event_ns;                          /* two events with nothing between */
     double barrier_ns;                        /* one barrier of the whole grid */
@@ -43,11 +42,10 @@ extern const device_rates_t DEVICE_RATES_UNKNOWN;
  * tensor cores' is NaN for an unknown architecture. */
 void device_rates_from_facts(const environment_t *env, device_rates_t *rates);
 
-/* Set the rates measured by a calibration case (workloads device and null on cuda), or raise the rate
- * of matrix products by a case that limit_set() has seen. */
+/* Set the rates measured by a calibration case (workloads device and null on cuda). */
 void device_rates_calibrate(const case_result_t *result, device_rates_t *rates);
 
-/* The higher of cuBLASLt's rate and ours; NaN if cuBLASLt's was not measured. */
+/* cuBLASLt's rate; NaN if it was not measured. */
 double matmul_flops_per_s(const device_rates_t *rates, matmul_type_t type);
 
 /* All rates of the run: from its cases, else from its environment. */

@@ -106,7 +106,6 @@ enum { AUDIT_LAST = INT_MAX, AUDIT_MOST_PHASES = 3 };
 typedef struct audit {
     expectation_t expected;  /* seed 0: no audit (`refill` in docs/worker-protocol.md) */
     expectation_t as_opened; /* for a call in the middle of a graph */
-    const struct loss_limit *loss_limit; /* contender_check.h */
     struct {
         const char *name; /* of the result */
         unsigned round;   /* counted from 0; AUDIT_LAST: one more, after the others */
@@ -253,29 +252,6 @@ void open_request_set_inputs(json_t *request, const made_inputs_t *made,
 /* Another pass gives its results: the worker that gave this answer to hello may leave out what only
  * they take. */
 void open_request_without_results(json_t *request, const json_t *hello);
-
-/* What a timed training left is checked by what it learned: the loss of its weights on test images may
- * not be above that of the oracle by more than half of what the oracle gains in the second half of
- * the same sample (docs/cheating.md). Both losses are computed by the oracle's worker. */
-
-typedef struct loss_limit {
-    worker_link_t *worker; /* the oracle's; NULL: no training, and nothing to compare */
-    double timeout_s;
-    double losses[LEARNED_LOSSES]; /* of the oracle: see session_ops_t.learned */
-    double most;                   /* the highest loss that is right */
-    char *unknown;                 /* why there are no losses; NULL: there are */
-} loss_limit_t;
-
-/* The highest loss that is right; NaN if the oracle learns nothing. */
-double loss_limit_most(const double losses[LEARNED_LOSSES]);
-
-/* Let the oracle, which is open, train a sample on its inputs. */
-loss_limit_t loss_limit_find(contender_t *oracle);
-void loss_limit_free(loss_limit_t *loss_limit);
-
-/* Compare weights.npy in `folder`; NULL: the worker wrote none. If that cannot be done, the contender's
- * result gets a flag. The caller frees the reason; NULL: right. */
-char *loss_limit_check(const loss_limit_t *loss_limit, contender_t *contender, const char *folder);
 
 /* How far a contender's times are vouched for.
  *

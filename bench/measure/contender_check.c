@@ -13,89 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ==== what a training learned ================================================================= */
-
-/* Enough for the default widths on 16 cores, and no longer than the oracle's other requests take. */
-static const double MOST_S = 10;
-
-/* Parts of the oracle's gain over the second half of its steps, of that over all of them (a training
- * may gain nothing in its second half), and of its loss (what rounding changes). */
-static const double OF_HALF = 0.5, OF_ALL = 0.03, OF_LOSS = 1e-5;
-
-double loss_limit_most(const double losses[LEARNED_LOSSES]) {
-    const double start = losses[0], half = losses[1], end = losses[2];
-    const double margin = fmax(fmax(OF_HALF * (half - end), OF_ALL * (start - end)), OF_LOSS * end);
-    return end < start ? end + margin : NAN; /* false for NaN */
-}
-
-/* ---- the oracle ------------------------------------------------------------------------------ */
-
-loss_limit_t loss_limit_find(contender_t *oracle) {
-    const double timeout_s = oracle->settings->timeout_s;
-    loss_limit_t loss_limit = {.worker = oracle->worker, .timeout_s = timeout_s};
-    json_t *request = json_pack("{s:s, s:s, s:I}", "op", "learned", "id", oracle->result.spec.id,
-                                "most_ns", (json_int_t)(1e9 * fmin(MOST_S, timeout_s / 2)));
-    json_auto_t *answer = contender_ask(oracle, request);
-    if (answer == NULL) {
-        loss_limit.unknown = mem_text(oracle->result.reason);
-        return loss_limit;
-    }
-    const json_t *losses = json_object_get(answer, "losses");
-    for (size_t i = 0; i < LEARNED_LOSSES; i++)
-        loss_limit.losses[i] = json_or_nan(json_array_get(losses, i));
-    loss_limit.most = loss_limit_most(loss_limit.losses);
-    if (losses == NULL)
-        loss_limit.worker = NULL;
-    else if (isnan(loss_limit.most))
-        loss_limit.unknown = mem_text("the reference learns nothing in a sample");
-    return loss_limit;
-}
-
-void loss_limit_free(loss_limit_t *loss_limit) {
-    free(loss_limit->unknown);
-}
-
-/* ---- contenders ------------------------------------------------------------------------------ */
-
-static char *not_compared(contender_t *c, const char *why) {
-    flag_list_add(&c->result.flags, FLAG_WEIGHTS_UNCHECKED, why, NAN, NAN);
-    return NULL;
-}
-
-static char *compare(const loss_limit_t *loss_limit, const json_t *answer) {
-    const double loss = json_or_nan(json_object_get(answer, "loss"));
-    if (!worker_answer_is_ok(answer))
-        return mem_text(worker_answer_reason(answer));
-    if (loss <= loss_limit->most)
-        return NULL;
-    char text[32] = "NaN";
-    if (!isnan(loss))
-        snprintf(text, sizeof text, "%.6g", loss);
-    return mem_format("its weights have the loss %s on test images, allowed %.6g; the reference "
-                      "has %.6g after all steps, %.6g after half of them",
-                      text, loss_limit->most, loss_limit->losses[2], loss_limit->losses[1]);
-}
-
-char *loss_limit_check(const loss_limit_t *loss_limit, contender_t *c, const char *folder) {
-    if (loss_limit->worker == NULL)
-        return NULL;
-    if (loss_limit->unknown != NULL)
-        return not_compared(c, loss_limit->unknown);
-    if (folder == NULL)
-        return mem_text("the worker writes no weights");
-    error_t err = ERROR_INIT;
-    json_auto_t *answer = NULL;
-    status_t status = worker_link_start(loss_limit->worker, loss_limit->timeout_s, &err);
-    if (status == STATUS_OK)
-        status = worker_link_ask(loss_limit->worker,
-                                 json_pack("{s:s, s:o, s:s}", "op", "loss", "case",
-                                           case_to_json(&c->result.spec), "path", folder),
-                                 loss_limit->timeout_s, &answer, &err);
-    if (status != STATUS_OK)
-        return not_compared(c, err.text);
-    return compare(loss_limit, answer);
-}
-
 /* ==== outputs ================================================================================= */
 
 json_t *contender_arrays_request(const contender_t *c, const char *op, const char *folder) {
@@ -496,12 +413,8 @@ static reference_t part_of(const reference_t *all, const text_list_t *names) {
 
 /* An array that a timed sample must leave, and this one did not; or NULL. */
 static const char *left_out(const contender_t *c, const text_list_t *names) {
-    const char *const *of_sample = workload_find(c->result.spec.workload)->sampled_arrays;
     const text_list_t *all = &c->audit.expected.reference->names;
-    for (; of_sample != NULL && *of_sample != NULL; of_sample++)
-        if (!text_list_has(names, *of_sample))
-            return *of_sample;
-    for (size_t i = 0; of_sample == NULL && i < all->n; i++)
+    for (size_t i = 0; i < all->n; i++)
         if (!text_list_has(names, all->items[i]))
             return all->items[i];
     return NULL;
@@ -523,8 +436,6 @@ static char *compare_arrays(contender_t *c, const expectation_t *expected, const
         return mem_format("the answer to last leaves out the array %s", missing);
     }
     reference_t part = part_of(expected->reference, names);
-    if (workload_find(c->result.spec.workload)->sample_is_epoch)
-        part.epochs = case_param_int(&c->result.spec, "epochs", 1);
     char *reason = why_wrong(c, expected, &part, folder, &check);
     add_check(&c->result.after, &check);
     text_list_free(&part.names);
@@ -547,11 +458,6 @@ static char *compare_last(contender_t *c, const json_t *answer, const char *fold
     char *reason = why_changed(answer);
     if (reason == NULL)
         reason = compare_arrays(c, &c->audit.expected, &names, folder);
-    if (reason == NULL && c->active) {
-        reason = loss_limit_check(c->audit.loss_limit, c,
-                                  text_list_has(&names, "weights") ? folder : NULL);
-        c->result.after.ok = reason == NULL;
-    }
     if (reason == NULL && c->active && json_is_true(json_object_get(answer, "middle")))
         reason = compare_middle(c, &names, folder);
     return reason;

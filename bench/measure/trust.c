@@ -144,7 +144,8 @@ double trust_claimed_ns(const case_result_t *result, const phase_t *audited) {
     const workload_t *workload = workload_find(result->spec.workload);
     const phase_t *step = result_phase(result, "step");
     const double whole_ns = claimed_of(audited);
-    if (workload == NULL || workload->sample_steps == NULL || step == NULL || step->n_samples == 0)
+    if (workload == NULL || workload->compared_by == NULL ||
+        strcmp(workload->compared_by, PHASE_STEP) != 0 || step == NULL || step->n_samples == 0)
         return whole_ns;
     return fmin(whole_ns, (double)workload->sample_steps(&result->spec) * claimed_of(step));
 }

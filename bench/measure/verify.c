@@ -215,8 +215,8 @@ static void shorten(pair_t *pair, size_t first) {
     expected->shape[0] = first;
 }
 
-/* The reference; of a curve its first values, or the losses of its first epoch if that is what was found. */
-static pair_t pair_of(const reference_t *reference, size_t i, const npy_t *found) {
+/* The reference; of a curve its first values. */
+static pair_t pair_of(const reference_t *reference, size_t i) {
     const bounds_t *bounds = reference->bounds;
     pair_t pair = {reference->names.items[i], reference->arrays[i], reference->norms[i],
                    bounds != NULL ? bounds[i].max_abs : INFINITY,
@@ -224,15 +224,12 @@ static pair_t pair_of(const reference_t *reference, size_t i, const npy_t *found
     const npy_t *expected = &pair.expected;
     if (bounds != NULL && bounds[i].first > 0 && bounds[i].first < expected->shape[0])
         shorten(&pair, bounds[i].first);
-    if (strcmp(pair.name, "losses") == 0 && found->n_dimensions == 1 && found->n < expected->n &&
-        (int64_t)found->n * reference->epochs >= (int64_t)expected->n)
-        shorten(&pair, found->n);
     return pair;
 }
 
 static void check_array(npy_file_t *file, const reference_t *reference, size_t i, check_t *check,
                         char **reason) {
-    const pair_t pair = pair_of(reference, i, &file->array);
+    const pair_t pair = pair_of(reference, i);
     const npy_t *expected = &pair.expected,
                 *whole = reference->bounds != NULL ? &reference->arrays[i] : expected;
     const found_t found = {.file = file, .before = pair.is_change ? &reference->initial[i] : NULL};
@@ -298,7 +295,7 @@ void verify_outputs(const reference_t *reference, const char *folder, double tol
 
 void verify_mean(const reference_t *reference, size_t i, const npy_t *const of[2], double tolerance,
                  check_t *check, char **reason) {
-    const pair_t pair = pair_of(reference, i, &reference->arrays[i]);
+    const pair_t pair = pair_of(reference, i);
     found_t found = {.of = {of[0], of[1]}};
     difference_t difference;
     *reason = NULL;

@@ -15,8 +15,7 @@ typedef struct reference {
     npy_t *initial; /* what arrays in place held before the run; no values: of others */
     bounds_t *
         bounds; /* of each array; NULL: the tolerance of all. Of a change `arrays` has the changes */
-    int64_t epochs; /* over 1: "losses" may end after the first of them, which is a sample */
-    bool verified;  /* the oracle's verify() decides: only shapes, and no NaN, are expected here */
+    bool verified; /* the oracle's verify() decides: only shapes, and no NaN, are expected here */
 } reference_t;
 
 /* Load NAME.npy of each name from `folder`, and where the oracle wrote them NAME.initial.npy, and NAME.scale.npy: a

@@ -85,6 +85,11 @@ const char *case_technique(const case_t *spec, const char *name) {
     return value != NULL ? value->text : NULL;
 }
 
+const char *case_allocator(const case_t *spec) {
+    const char *own = case_technique(spec, TECHNIQUE_ALLOCATOR);
+    return own != NULL ? own : case_technique(spec, TECHNIQUE_ALLOC);
+}
+
 static void append(named_value_t **items, size_t *n, const char *name, const value_t *value) {
     *items = mem_resize(*items, *n + 1, sizeof **items);
     (*items)[(*n)++] = (named_value_t){.name = mem_text(name), .value = value_copy(value)};

@@ -50,6 +50,10 @@ char *value_text(const value_t *value);
 const value_t *case_param(const case_t *spec, const char *name);
 int64_t case_param_int(const case_t *spec, const char *name, int64_t otherwise);
 const char *case_technique(const case_t *spec, const char *name); /* text, or NULL */
+/* Where device memory comes from: the technique that has one of two names; or NULL. */
+#define TECHNIQUE_ALLOC "alloc"
+#define TECHNIQUE_ALLOCATOR "allocator"
+const char *case_allocator(const case_t *spec);
 
 /* Append copies. */
 void case_add_param(case_t *spec, const char *name, const value_t *value);

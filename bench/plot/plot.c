@@ -80,7 +80,7 @@ static bool section_allows(const workload_section_t *section, const char *chart,
         !text_list_has(&section->families, chart_kind_find(chart)->family))
         return false;
     const bool study_csv = section->n > 0 && section->shapes[0].study_csv;
-    const bool by_epochs = workload_technique(section->workload, "allocator") != NULL;
+    const bool by_epochs = workload_technique(section->workload, TECHNIQUE_ALLOCATOR) != NULL;
     const bool by_blocks = strcmp(section->workload->size_param, "live") == 0;
     switch (applies) {
     case TO_RUNS:

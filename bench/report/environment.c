@@ -209,24 +209,16 @@ static void print_gauge(const report_t *report, const struct gauge *gauge,
 }
 
 /* "matmul" times products of one dtype in each phase. */
-static void print_matmul(const report_t *report, const case_result_t *result,
-                         const device_rates_t *rates, matmul_type_t type) {
+static void print_matmul(const report_t *report, const case_result_t *result, matmul_type_t type) {
     const phase_t *phase = result_phase(result, matmul_type_name(type));
     if (phase == NULL || phase->summary.n == 0)
         return;
     const summary_t *s = &phase->summary;
     const double n = (double)device_matmul_rows(&result->spec), flops = 2 * n * n * n;
-    const double own = rates->own_flops_per_s[type];
     const char *low = units_flops(report_buffer(report), flops / s->ci95[1] * 1e9);
     const char *high = units_flops(report_buffer(report), flops / s->ci95[0] * 1e9);
-    const char *meaning = "the *matmul* limit of this dtype";
-    if (n < DEVICE_MATMUL_ROWS)
-        meaning = "not used: too small for the rate of a chip";
-    else if (own > rates->library_flops_per_s[type])
-        meaning = report_text(report,
-                              "not used: a CUDA case of this run reached %s, the *matmul* limit of "
-                              "this dtype",
-                              units_flops(report_buffer(report), own));
+    const char *meaning = n < DEVICE_MATMUL_ROWS ? "not used: too small for the rate of a chip"
+                                                 : "the *matmul* limit of this dtype";
     print_line(report,
                report_text(report, "cuBLASLt, %s, %.0f × %.0f", matmul_type_name(type), n, n),
                units_flops(report_buffer(report), flops / s->median * 1e9),
@@ -235,7 +227,6 @@ static void print_matmul(const report_t *report, const case_result_t *result,
 
 void section_device(const report_t *report) {
     const record_t *run = report->run;
-    const device_rates_t rates = device_rates_of_record(report->whole);
     if (!has_calibration(run))
         return;
     report_heading(report, 2, "The device, measured in this run");
@@ -247,7 +238,7 @@ void section_device(const report_t *report) {
         for (matmul_type_t type = 0; type < MATMUL_TYPES; type++)
             if (result_has_times(result) && is_calibration(&result->spec) &&
                 strcmp(result->spec.variant, DEVICE_MATMUL_VARIANT) == 0)
-                print_matmul(report, result, &rates, type);
+                print_matmul(report, result, type);
     print(report, "\n");
 }
 

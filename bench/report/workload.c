@@ -159,7 +159,7 @@ static void finding_driver_calls(const report_t *report, const comparison_set_t 
         driver_calls_of(result, calls);
         if (result->status != CASE_OK || !isfinite(calls[1]))
             continue;
-        const char *own = allocator_of(&result->spec);
+        const char *own = case_allocator(&result->spec);
         const char *name =
             own != NULL ? own : report_text(report, "%s's own", engine_name(result->spec.engine));
         text_list_add_new(&names, name);

@@ -192,7 +192,6 @@ void run_free(run_t *run) {
     for (size_t i = 0; i < run->n_references; i++) {
         reference_free(&run->references[i].reference);
         reference_free(&run->references[i].refilled);
-        loss_limit_free(&run->references[i].loss_limit);
         free(run->references[i].group);
     }
     free(run->references);

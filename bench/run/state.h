@@ -73,9 +73,7 @@ typedef struct kept_reference {
     reference_t reference; /* of the inputs that cases are opened with; for all passes */
     unsigned pass;
     uint64_t seed; /* of the inputs that cases are refilled with, see audit_t, and what follows */
-    reference_t refilled;    /* of those */
-    loss_limit_t loss_limit; /* the same */
-    bool stays;              /* for all passes, as they took long */
+    reference_t refilled; /* of those */
 } kept_reference_t;
 
 enum { N_CALIBRATIONS = 6 };

@@ -13,24 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the oracle of a training computes for longer than this is not computed anew in each pass. */
-static const int64_t LONG_NS = 1000000000;
-
 /* ---- reference output ------------------------------------------------------------------------ */
 
 /* Replace what is known of refilled inputs by that of another seed. */
-static status_t refill_oracle(contender_t *oracle, bool with_losses, kept_reference_t *kept,
-                              error_t *err) {
+static status_t refill_oracle(contender_t *oracle, kept_reference_t *kept, error_t *err) {
     const uint64_t seed = secret_seed();
-    const int64_t start_ns = clock_ns();
     reference_t refilled;
     TRY(contender_reference(oracle, seed, &refilled, err));
     reference_free(&kept->refilled);
-    loss_limit_free(&kept->loss_limit);
     kept->refilled = refilled;
     kept->seed = seed;
-    kept->loss_limit = with_losses ? loss_limit_find(oracle) : (loss_limit_t){0};
-    kept->stays = kept->loss_limit.worker != NULL && clock_ns() - start_ns > LONG_NS;
     return STATUS_OK;
 }
 
@@ -50,8 +42,7 @@ static status_t run_oracle(trial_t *trial, const case_t *spec, worker_link_t *wo
             status = contender_reference(&oracle, 0, &kept->reference, err);
     }
     if (status == STATUS_OK)
-        status = refill_oracle(&oracle, case_engine_is_built_in(spec->engine) && !*run->interrupted,
-                               kept, err);
+        status = refill_oracle(&oracle, kept, err);
     if (status == STATUS_OK)
         status = made_inputs_have(&trial->made, MADE_BY_FUNCTION, kept->seed, worker,
                                   &trial->audited, err);
@@ -129,7 +120,7 @@ static kept_reference_t *keep_reference(run_t *run, const group_t *group) {
 }
 
 static bool is_known(const run_t *run, const kept_reference_t *kept) {
-    return kept->seed != 0 && (kept->pass == run->settings.pass || kept->stays);
+    return kept->seed != 0 && kept->pass == run->settings.pass;
 }
 
 /* Of a profiled run, too. */
@@ -453,8 +444,7 @@ static void plan_audits(trial_t *trial, const kept_reference_t *kept) {
         contender_t *contender = &trial->contenders[i];
         contender->audit =
             (audit_t){.expected = expectation(trial, contender, &kept->refilled, kept->seed),
-                      .as_opened = expectation(trial, contender, &kept->reference, 0),
-                      .loss_limit = &kept->loss_limit};
+                      .as_opened = expectation(trial, contender, &kept->reference, 0)};
         contender_plan_audit(contender, drawn);
     }
 }

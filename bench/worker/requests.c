@@ -94,8 +94,7 @@ static const op_t OPS[] = {
                   {"program", JSON_OBJECT, true},
                   {"operator", JSON_OBJECT, true},
                   {"inputs", JSON_STRING, true},
-                  {"profile", JSON_TRUE, true},
-                  {"results", JSON_TRUE, true}}},
+                  {"profile", JSON_TRUE, true}}},
     [OP_REFILL] = {"refill", {{"id", JSON_STRING, false}, {"seed", JSON_INTEGER, false}}},
     [OP_OUTPUT] = {"output",
                    {{"id", JSON_STRING, false},
@@ -116,9 +115,6 @@ static const op_t OPS[] = {
                    {"runs", JSON_INTEGER, false},
                    {"phase", JSON_STRING, true}}},
     [OP_LAST] = {"last", {{"id", JSON_STRING, false}, {"path", JSON_STRING, false}}},
-    /* Only the oracle of this program gets these two, so docs/worker-protocol.md has them not. */
-    [OP_LEARNED] = {"learned", {{"id", JSON_STRING, false}, {"most_ns", JSON_INTEGER, false}}},
-    [OP_LOSS] = {"loss", {{"case", JSON_OBJECT, false}, {"path", JSON_STRING, false}}},
     [OP_TRACE_START] = {"trace_start", {{0}}},
     [OP_TRACE] = {"trace",
                   {{"id", JSON_STRING, false},
@@ -266,35 +262,6 @@ json_t *case_last(session_t *session, const json_t *request, error_t *err) {
     if (answer != NULL && session->has_middle)
         json_object_set_new(answer, "middle", json_true());
     return answer;
-}
-
-/* ---- what a training learns ------------------------------------------------------------------ */
-
-/* Without "losses" if the case is no training. */
-json_t *case_learned(session_t *session, const json_t *request, error_t *err) {
-    const char *id = session->spec.id;
-    double losses[LEARNED_LOSSES];
-    if (session->ops->learned == NULL)
-        return json_pack("{s:s}", "id", id);
-    session->has_last = false;
-    if (case_restore_inputs(session, err) != STATUS_OK ||
-        session->ops->learned(session, (double)request_integer(request, "most_ns"), losses, err) !=
-            STATUS_OK)
-        return NULL;
-    json_t *list = json_array();
-    for (size_t i = 0; i < LEARNED_LOSSES; i++)
-        json_array_append_new(list, json_finite(losses[i]));
-    return json_pack("{s:s, s:o}", "id", id, "losses", list);
-}
-
-json_t *case_loss(const session_ops_t *ops, const case_t *spec, const json_t *request,
-                  error_t *err) {
-    double loss;
-    if (ops->loss == NULL)
-        error_set(err, STATUS_FAILED, "%s is no training with a loss", ops->workload);
-    else if (ops->loss(spec, request_text(request, "path"), &loss, err) == STATUS_OK)
-        return json_pack("{s:s, s:o}", "id", spec->id, "loss", json_finite(loss));
-    return NULL;
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */

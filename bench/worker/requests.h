@@ -24,8 +24,6 @@ typedef enum protocol_op {
     OP_SAMPLE,
     OP_AUDIT,
     OP_LAST,
-    OP_LEARNED,
-    OP_LOSS,
     OP_TRACE_START,
     OP_TRACE,
     OP_CLOSE,
@@ -54,9 +52,6 @@ json_t *case_output(session_t *session, const json_t *request, error_t *err);
 json_t *case_sample(session_t *session, const json_t *request, error_t *err);
 json_t *case_audit(session_t *session, const json_t *request, error_t *err);
 json_t *case_last(session_t *session, const json_t *request, error_t *err);
-json_t *case_learned(session_t *session, const json_t *request, error_t *err);
-json_t *case_loss(const session_ops_t *ops, const case_t *spec, const json_t *request,
-                  error_t *err);
 
 /* Tracing inside a worker, from before a case is opened until it has run. */
 

@@ -84,10 +84,10 @@ static json_t *on_hello(worker_t *worker, const json_t *request, error_t *err) {
         worker->started = true;
     }
     return json_pack(
-        "{s:i, s:s, s:o, s:o, s:o, s:[ss], s:[sss], s:o}", "protocol", PROTOCOL_VERSION, "engine",
+        "{s:i, s:s, s:o, s:o, s:o, s:[s], s:[sss], s:o}", "protocol", PROTOCOL_VERSION, "engine",
         worker->engine->name, "device", facts_under(&worker->facts, "device."), "versions",
         facts_under(&worker->facts, "versions."), "capabilities", capabilities_of(worker->engine),
-        "open_keys", "results", "inputs", "request_keys", "phase", "keep", "continues", "once_ns",
+        "open_keys", "inputs", "request_keys", "phase", "keep", "continues", "once_ns",
         facts_under(&worker->facts, "once_ns."));
 }
 
@@ -99,18 +99,6 @@ static const session_ops_t *find_ops(const engine_t *engine, const char *workloa
             return ops;
     error_set(err, STATUS_FAILED, "engine %s has no workload \"%s\"", engine->name, workload);
     return NULL;
-}
-
-static json_t *on_loss(const worker_t *worker, const json_t *request, error_t *err) {
-    AUTO(case_free) case_t spec = {0};
-    json_t *answer = NULL;
-    const session_ops_t *ops;
-    if (case_from_json(json_object_get(request, "case"), &spec, err) != STATUS_OK)
-        error_within(err, "\"case\"");
-    else if ((ops = find_ops(worker->engine, spec.workload, err)) != NULL &&
-             workload_check(workload_find(spec.workload), &spec, err) == STATUS_OK)
-        answer = case_loss(ops, &spec, request, err);
-    return answer;
 }
 
 /* Read the described workload that a case is of; it must be what the supervisor has read. */
@@ -165,7 +153,6 @@ static json_t *on_open(worker_t *worker, const json_t *request, error_t *err) {
         .arch = request_text(program, "arch"),
         .refill = request_text(program, "refill"),
         .inputs = request_text(request, "inputs"),
-        .without_results = json_is_false(json_object_get(request, "results")),
     };
     if (status != STATUS_OK)
         error_within(err, "\"case\"");
@@ -262,10 +249,6 @@ static json_t *handle(worker_t *worker, protocol_op_t op, const json_t *request,
         return case_audit(session, request, err);
     case OP_LAST:
         return case_last(session, request, err);
-    case OP_LEARNED:
-        return case_learned(session, request, err);
-    case OP_LOSS:
-        return on_loss(worker, request, err);
     case OP_TRACE_START:
         return on_trace_start(worker);
     case OP_TRACE:

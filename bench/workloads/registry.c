@@ -161,8 +161,7 @@ static bool script_variant_is_for_gpu(const char *folder, const char *variant) {
     return script.compile != IS_TRUE && !script.is_imported;
 }
 
-static const workload_t *const TABLE[] = {&workload_mlp_train, &workload_null, &workload_device,
-                                          &workload_allocate};
+static const workload_t *const TABLE[] = {&workload_null, &workload_device, &workload_allocate};
 
 enum { N_WORKLOADS = sizeof TABLE / sizeof TABLE[0] };
 
@@ -170,10 +169,9 @@ static const struct {
     const char *engine;
     const session_ops_t *ops;
 } SESSIONS[] = {
-    {"cpu", &mlp_train_cpu},   {"cuda", &mlp_train_cuda}, {"null", &null_synthetic},
-    {"cuda", &null_cuda},      {"cpu", &device_copy_cpu}, {"cuda", &device_copy_cuda},
-    {"cpu", &allocate_cpu},    {"cuda", &allocate_cuda},  {"cpu", &described_c},
-    {"cuda", &described_cuda},
+    {"null", &null_synthetic},   {"cuda", &null_cuda},      {"cpu", &device_copy_cpu},
+    {"cuda", &device_copy_cuda}, {"cpu", &allocate_cpu},    {"cuda", &allocate_cuda},
+    {"cpu", &described_c},       {"cuda", &described_cuda},
 };
 
 const session_ops_t *workload_session(const char *engine, size_t index) {

@@ -9,11 +9,8 @@
 // The threads of linreg_train's rung 06.
 constexpr unsigned THREADS = 256;
 
-PLAN = {1, 0, 0, 0};
-STAGES = {
-    {"barrier", STAGE_TRAINING, STAGE_COOPERATIVE, THREADS, 1, 1, 0, 0},
-    {"check", STAGE_AFTER, STAGE_COOPERATIVE, THREADS, 1, 1, 0, 0},
-};
+// A block per multiprocessor; the host launches them together.
+LAUNCH = {THREADS, 1, 1, 0};
 
 // The counter starts at 0 and only grows, so it needs no reset: barrier k opens at (k + 1) * blocks.
 __device__ __forceinline__ void grid_barrier(unsigned *counter, unsigned k) {
@@ -29,7 +26,7 @@ __device__ __forceinline__ void grid_barrier(unsigned *counter, unsigned k) {
     __syncthreads();
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) barrier(unsigned *counter, unsigned *, unsigned *) {
+extern "C" __global__ void __launch_bounds__(THREADS) device(unsigned *counter, unsigned *, unsigned *) {
     for (unsigned k = 0; k < BARRIERS; k++)
         grid_barrier(counter, k);
 }

@@ -8,8 +8,7 @@
 // Limits  Loads: two per multiply-add. At the chip's 60 TFLOP/s a product takes 1.3 us.
 #include "unfused.cuh"
 
-PLAN = {1, 0, 0, 0};
-STAGES = {UNFUSED_STAGES};
+LAUNCHES = {UNFUSED_LAUNCHES};
 
 // y[row][out] = x[row] . w[out] + b[out]
 OPERATOR(linear, THREADS) {

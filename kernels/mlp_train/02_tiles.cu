@@ -8,8 +8,7 @@
 // Limits  Shared memory: two reads per multiply-add. 27 launches per step.
 #include "unfused.cuh"
 
-PLAN = {1, 0, 0, 0};
-STAGES = {UNFUSED_STAGES};
+LAUNCHES = {UNFUSED_LAUNCHES};
 
 // One element of the sum over k < n of a(i, k) b(k, j); both functions return 0 outside their matrix. DOWN: neighbours
 // of a lie along i; ACROSS: those of b lie along j. Loads are coalesced accordingly.

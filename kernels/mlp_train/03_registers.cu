@@ -17,7 +17,6 @@
 // Limits  Without clusters (before sm_90) a tile is one block's, and most multiprocessors idle. Two blocks per
 //         multiprocessor would hide what precedes the wait, but the blocks of a kernel then share some multiprocessors
 //         and leave others idle: 57 us per step. The host's launches, 7 of 2.5 us: 18 us.
-// Of a described workload.
 #define TEMPORARIES                                                                                                    \
     TEMPORARY_LIST(float, a, DEPTH - 1, "4 * batch * width", "linear_relu[i]", "train_layers")                         \
     TEMPORARY(float, row_losses, "4 * batch", "linear_loss", "train_layers")                                           \
@@ -44,31 +43,18 @@
 #define IN_GRAPH 0
 #endif
 
-constexpr unsigned OVERLAPS = __CUDA_ARCH__ >= 900 ? STAGE_OVERLAPPED : 0;
-#ifdef WORKLOAD_ARGUMENTS
 #if IN_GRAPH
 LAUNCHED_AS_GRAPH;
 #endif
 TEMPORARIES_AFTER_WAIT;
 LAUNCHES = {
     indexed("depth - 1", WIDE_LAUNCH("linear_relu", OVERLAPS)),
-    operator_launch("linear_loss", LAST_THREADS, BATCH, OVERLAPS),
+    launch_of("linear_loss", LAST_THREADS, BATCH, OVERLAPS),
 #if DEPTH > 2
     indexed("depth - 2", WIDE_LAUNCH("input_gradient_relu", OVERLAPS)),
 #endif
-    operator_launch("train_layers", LAYER_THREADS, first_block(DEPTH) + 1, OVERLAPS, LAYER_SHARED),
+    launch_of("train_layers", LAYER_THREADS, first_block(DEPTH) + 1, OVERLAPS, LAYER_SHARED),
 };
-#else
-PLAN = {1, IN_GRAPH, 0, 0};
-STAGES = {
-    WIDE_STAGE("linear_relu", STAGE_EPOCH, OVERLAPS),
-    LAST_LAYER_STAGE(OVERLAPS),
-    WIDE_STAGE("input_gradient_relu", STAGE_EPOCH, OVERLAPS),
-    TRAIN_LAYERS_STAGE(OVERLAPS),
-    WIDE_STAGE("linear", STAGE_AFTER, OVERLAPS),
-    VALIDATE_STAGE,
-};
-#endif
 
 WIDE_KERNEL(input_gradient_relu) {
     wide_t wide;

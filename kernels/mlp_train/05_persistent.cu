@@ -16,7 +16,7 @@
 //         negligible, 24: a stage is 2 to 3.5 us of copies and barriers (a grid barrier at least 0.9 us). At most 64
 //         images per batch (fewer are padded), widths that are multiples of 8 up to 784, 180 KB of shared memory. At
 //         width 784 20 of 132 multiprocessors idle, so that 28 clusters fit any GPU's multiprocessor groups.
-#define TEMPORARIES STEPS_MEMORY(64)  // of a described workload: ROWS
+#define TEMPORARIES STEPS_MEMORY(64)  // ROWS
 #include "mlp_train.cuh"
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -29,23 +29,10 @@
 #error SKIP: widths of whole eights from 16 to 784
 #endif
 
-#ifndef WORKLOAD_ARGUMENTS
-#include "wide_forward.cuh"
-#endif
 
 #include "persistent_product.cuh"
 
-#ifdef WORKLOAD_ARGUMENTS
 STEPS_LAUNCH(THREADS, tiles(WIDTH, COLUMNS) * CLUSTER, sizeof(block_t), CLUSTER);
-#else
-PLAN = {1, 0, 0, 0};
-STAGES = {
-    {"train_steps", STAGE_EPOCH, STAGE_COOPERATIVE, THREADS, 1, 0, 0, sizeof(block_t), ROWS, COLUMNS, CLUSTER},
-    WIDE_STAGE("linear_relu", STAGE_AFTER, 0),
-    WIDE_STAGE("linear", STAGE_AFTER, 0),
-    VALIDATE_STAGE,
-};
-#endif
 
 #include "persistent_layers.cuh"
 
@@ -124,7 +111,7 @@ struct trainer_t : layers_of_block_t {
     }
 };
 
-STEPS_KERNEL(CLUSTER, THREADS) {
+STEPS_KERNEL(THREADS) {
     trainer_t trainer(p, *(block_t *)shared_memory);
     trainer.begin();
     for (unsigned s = 0; s < p.steps; s++)

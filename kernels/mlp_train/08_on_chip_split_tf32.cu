@@ -23,7 +23,7 @@
 // Limits  The chain of exchanges; gradients outside of waits. Batches of at most 64 images (fewer are padded), widths
 //         of whole eights, as many layers as fit (784: five). A transposed tile differs from its layer's in the last
 //         bits.
-#define TEMPORARIES STEPS_MEMORY(64)  // of a described workload: ROWS
+#define TEMPORARIES STEPS_MEMORY(64)  // ROWS
 #include "mlp_train.cuh"
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -36,9 +36,6 @@
 #error SKIP: widths of whole eights
 #endif
 
-#ifndef WORKLOAD_ARGUMENTS
-#include "wide_forward.cuh"
-#endif
 
 #include "on_chip_tiles.cuh"
 
@@ -46,16 +43,6 @@
 #error SKIP: the weights do not fit shared memory and registers
 #endif
 
-#ifdef WORKLOAD_ARGUMENTS
 STEPS_LAUNCH(THREADS, tiles(WIDTH, NEURONS) * CLUSTER, sizeof(block_t), CLUSTER);
-#else
-PLAN = {1, 0, 0, 0};
-STAGES = {
-    {"train_steps", STAGE_EPOCH, STAGE_COOPERATIVE, THREADS, 1, 0, 0, sizeof(block_t), ROWS, NEURONS, CLUSTER},
-    WIDE_STAGE("linear_relu", STAGE_AFTER, 0),
-    WIDE_STAGE("linear", STAGE_AFTER, 0),
-    VALIDATE_STAGE,
-};
-#endif
 
 #include "on_chip_steps.cuh"

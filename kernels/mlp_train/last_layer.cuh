@@ -6,7 +6,6 @@
 
 constexpr unsigned LAST_THREADS = 256, LAST_ROW = WIDTH / WORDS, LAST_EACH = (LAST_ROW + LAST_THREADS - 1) / LAST_THREADS;
 constexpr bool KEEPS_W = LAST_EACH == 1;
-#define LAST_LAYER_STAGE(flags) {"linear_loss", STAGE_EPOCH, flags, LAST_THREADS, 1, 0, 0, 0, 1, 0, 1}
 
 struct words_t {
     float word[WORDS];

@@ -1,18 +1,13 @@
-// What the rungs of mlp_train share: the operators' argument, and the small operators.
+// What the rungs share: the operators' argument, made from a kernel's parameters, and how kernels are launched.
 //   784 - WIDTH - … - WIDTH - 10, DEPTH matrices, y = W x + b, ReLU after all but the last, cross-entropy over the
 //   softmax, mean over the rows of the batch; w -= rate * dw. All of it float32.
-// A rung defines STAGES: kernels named like operators (listed, with the optional ones, in
-// bench/workloads/mlp_train/operators.h), each with its tile: grid = tiles of the result x split. The host calls them
-// in PyTorch's order and allocates their results. WIDTH, DEPTH, BATCH and DTYPE_TF32 come from the workload's
-// descriptor. The last batch of an epoch may be smaller, the validation's is larger: kernels accept any number of rows.
+// Each operator of rungs 01 to 04 and 06 is one launch, or more, and its result a temporary of its layer. The last batch
+// may have fewer images; then kernels compute too many rows, which nobody reads, and the last numbers of `order` are those
+// of some images.
 #pragma once
-#ifdef WORKLOAD_ARGUMENTS
 // In which the blocks of a launch for all steps exchange activations and deltas.
 #define STEPS_MEMORY(rows) TEMPORARY(float, memory, "4 * " #rows " * (3 * (depth - 1) * width + 16)", "train_steps")
 #include "../common/workload.cuh"
-#else
-#include "../common/launch.cuh"
-#endif
 
 #include "../common/cross_entropy.cuh"
 #include "../common/warp.cuh"
@@ -26,10 +21,6 @@
 
 constexpr unsigned PIXELS = 784, CLASSES = 10;
 
-enum op_flag {
-    OP_FIRST_LAYER = 1,  // x are the images, which never change; the previous kernel may still be changing w
-};
-
 struct op_t {
     const float *x;               // (rows, n_in), the layer's input
     const unsigned *order;        // image of each row, for labels and for x if it is the images; null: row r is image r
@@ -37,45 +28,113 @@ struct op_t {
     float *y;                     // (rows, n_out), its output
     float *dy;                    // (rows, n_out), gradient by W x + b
     float *dx;                    // (rows, n_in), gradient by x
-    float *dw, *db;               // gradients by w and b; in rungs that update at once, null except in the check
+    float *dw, *db;               // gradients by w and b
     const unsigned char *labels;  // one per image
     float *loss;
-    unsigned rows, n_in, n_out, flags;
-    unsigned first_block;  // of this layer, in a launch of several layers
+    unsigned rows, n_in, n_out;
+    bool is_first;  // x are the images, which never change; the previous kernel may still be changing w
     float rate;
 };
 
-// For a launch of all layers.
-struct layers_t {
-    const float *row_losses;  // or null
-    float *loss;              // their mean
-    unsigned rows, blocks;    // of all layers; one more block computes the mean
-    op_t layer[DEPTH];
-};
-
-// For a launch of several steps. Of a layer's operator only w, b, dw, db and rate are used.
+// For a launch of all steps. Lists stay where parameters are: in a copy, indices that are not constants are local memory.
 struct steps_t {
+    const array_list<float, DEPTH> &w, &b;
+    const float *x;
+    const unsigned *order;  // of all steps
+    const unsigned char *labels;
     float *losses;         // one per step
     float *memory;         // for exchange between the blocks of this launch
     unsigned rows, steps;  // images of all steps; the last step has the remainder
-    op_t layer[DEPTH];     // the first also has the images and their order for all steps; the last the labels
+    float rate;
 };
 
-// bench/workloads/mlp_train/operators.h mirrors them, with the same assertions.
-static_assert(sizeof(op_t) == 112 && sizeof(layers_t) == 24 + DEPTH * sizeof(op_t), "the host's layout");
-static_assert(sizeof(steps_t) == sizeof(layers_t), "the host's layout");
+__device__ __forceinline__ op_t layer_op(float *w, float *b, unsigned layer, long long rows, float rate) {
+    op_t p = {};
+    p.w = w, p.b = b;
+    p.rows = (unsigned)(rows < BATCH ? rows : BATCH);
+    p.n_in = layer == 0 ? PIXELS : WIDTH;
+    p.n_out = layer == DEPTH - 1 ? CLASSES : WIDTH;
+    p.is_first = layer == 0;
+    p.rate = rate;
+    return p;
+}
+__device__ __forceinline__ op_t forward_op(op_t p, const float *x, float *y) {
+    p.x = x, p.y = y;
+    return p;
+}
+__device__ __forceinline__ op_t backward_op(op_t p, const float *x, float *dy, float *dx) {
+    p.x = x, p.dy = dy, p.dx = dx;
+    return p;
+}
+__device__ __forceinline__ op_t gradient_op(op_t p, const float *x, float *dy, float *dw, float *db) {
+    p.x = x, p.dy = dy, p.dw = dw, p.db = db;
+    return p;
+}
+__device__ __forceinline__ op_t with_loss(op_t p, float *loss) {
+    p.loss = loss;
+    return p;
+}
+__device__ __forceinline__ op_t with_images(op_t p, const int *order, const unsigned char *labels) {
+    p.order = (const unsigned *)order, p.labels = labels;
+    return p;
+}
 
-#ifdef WORKLOAD_ARGUMENTS
-#include "described.cuh"
-#else
-#define OPERATOR(name, threads) extern "C" __global__ void __launch_bounds__(threads) name(const __grid_constant__ op_t p)
+// In a kernel: a layer, and the images of the step.
+#define LAYER(layer) layer_op(w[layer], b[layer], layer, images - (long long)step * BATCH, rate)
+#define OF_IMAGES(op) with_images(op, order + (size_t)step * BATCH, labels)
 
-// For STAGES: a block computes `rows` x `columns` of the result; 0: all of them.
-#define STEPS_KERNEL(cluster, threads)                                                            \
-    extern "C" __global__ void __cluster_dims__(cluster, 1, 1) __launch_bounds__(threads, 1) \
-        train_steps(const __grid_constant__ steps_t p)
-#define OPERATOR_STAGE(name, threads, rows, columns) {name, STAGE_EPOCH, 0, threads, 1, 0, 0, 0, rows, columns, 1}
-#endif
+// A kernel of an operator: `index` is the launch's, or 0.
+#define KERNEL_OF(name, operator, bounds, op)                                                                          \
+    extern "C" __global__ void __launch_bounds__ bounds name(KERNEL_ARGUMENTS, int index) {                            \
+        const op_t p = op;                                                                                             \
+        operator##_of(p);                                                                                              \
+    }
+#define SINGLE_KERNEL_OF(name, operator, bounds, op)                                                                   \
+    extern "C" __global__ void __launch_bounds__ bounds name(KERNEL_ARGUMENTS) {                                       \
+        const op_t p = op;                                                                                             \
+        operator##_of(p);                                                                                              \
+    }
+// KERNELS_OF_linear((THREADS)) makes those of the operator `linear`.
+#define BOUNDED_OPERATOR(name, bounds)                                                                                 \
+    __device__ __forceinline__ void name##_of(const op_t &p);                                                          \
+    KERNELS_OF_##name(bounds) __device__ __forceinline__ void name##_of(const op_t &p)
+#define OPERATOR(name, threads) BOUNDED_OPERATOR(name, (threads))
+
+// A launch for all steps.
+#define STEPS_KERNEL(threads)                                                                                          \
+    __device__ __forceinline__ void train_all(const steps_t &p);                                                       \
+    BOUNDED_KERNEL(train_steps, threads, 1) {                                                                          \
+        train_all({w, b, x, (const unsigned *)order, labels, loss, memory, (unsigned)images, WORKLOAD_STEPS, rate});   \
+    }                                                                                                                  \
+    __device__ __forceinline__ void train_all(const steps_t &p)
+#define STEPS_LAUNCH(threads, blocks, shared, cluster)                                                                 \
+    LAUNCHES = {every("ceil_div(images, batch)",                                                                       \
+                      launch_of("train_steps", threads, blocks, COOPERATIVE, shared, cluster))}
+
+// ---- launches ---------------------------------------------------------------------------------------------------
+
+enum { COOPERATIVE = 1, OVERLAPS = 2 };
+
+__host__ __device__ constexpr unsigned tiles(unsigned n, unsigned tile) {
+    return (n + tile - 1) / tile;
+}
+
+__host__ __device__ constexpr described_launch launch_of(described_text<64> entry, unsigned threads,
+                                                               unsigned blocks, unsigned how = 0,
+                                                               unsigned shared = 0, unsigned cluster = 1) {
+    described_launch launch = {};
+    for (unsigned i = 0; i < sizeof launch.entry; i++)
+        launch.entry[i] = entry.text[i];
+    launch.grid[0] = {blocks};
+    launch.threads[0] = {threads};
+    launch.shared = {shared};
+    launch.cluster[0] = {cluster};
+    launch.cooperative = (how & COOPERATIVE) != 0;
+    launch.overlaps = (how & OVERLAPS) != 0;
+    return launch;
+}
+
+// ---- parts of operators -----------------------------------------------------------------------------------------
 
 __device__ __forceinline__ size_t source_row(const op_t &p, unsigned row) {
     return p.order != nullptr ? p.order[row] : row;
@@ -125,33 +184,3 @@ __device__ __forceinline__ void load_logits(const op_t &p, unsigned row, float (
         logit[k] = p.x[(size_t)row * CLASSES + k];
 }
 
-#ifndef WORKLOAD_ARGUMENTS
-// ---- validate: loss[0] = sum of the losses, loss[1] = rows whose largest logit is their label's ----------------
-
-constexpr unsigned VALIDATE_THREADS = 1024;
-#define VALIDATE_STAGE {"validate", STAGE_AFTER, 0, VALIDATE_THREADS, 1, 0, 0, 0, 0, 0, 1}
-
-OPERATOR(validate, VALIDATE_THREADS) {
-    float sum = 0, right = 0;
-    for (unsigned row = threadIdx.x; row < p.rows; row += VALIDATE_THREADS) {
-        float logit[CLASSES], delta[CLASSES];
-        load_logits(p, row, logit);
-        const unsigned label = p.labels[source_row(p, row)];
-        sum += cross_entropy(logit, label, delta);
-        unsigned best = 0;
-        float largest = logit[0];
-#pragma unroll
-        for (unsigned k = 1; k < CLASSES; k++) {
-            best = logit[k] > largest ? k : best;
-            largest = fmaxf(largest, logit[k]);
-        }
-        right += best == label ? 1.0f : 0.0f;
-    }
-    sum = block_sum<VALIDATE_THREADS>(sum);
-    right = block_sum<VALIDATE_THREADS>(right);
-    if (threadIdx.x == 0) {
-        p.loss[0] = sum;
-        p.loss[1] = right;
-    }
-}
-#endif

@@ -174,14 +174,13 @@ struct exchange_t : tiles_t {
     // The block's columns of a step's images, in one group. Zeros beyond the images and the columns.
     __device__ __forceinline__ void fetch_images(float *to, unsigned s) const {
         constexpr unsigned ACROSS = PIXEL_PART / 4;
-        const op_t &layer = p.layer[0];
         const unsigned rows = rows_of(s);
 #pragma unroll 4
         for (unsigned four = threadIdx.x; four < ROWS * ACROSS; four += THREADS) {
             const unsigned row = four / ACROSS, column = rank * PIXEL_PART + four % ACROSS * 4;
             const bool valid = row < rows && column < PIXELS;
-            const size_t image = valid ? __ldg(layer.order + s * BATCH + row) : 0;
-            const float *from = layer.x + image * PIXELS + (valid ? column : 0);
+            const size_t image = valid ? __ldg(p.order + s * BATCH + row) : 0;
+            const float *from = p.x + image * PIXELS + (valid ? column : 0);
             copy_async<16>(to + row * PITCH + four % ACROSS * 4, from, valid);
         }
         end_copy_group();
@@ -190,11 +189,10 @@ struct exchange_t : tiles_t {
     // From device memory to the L2, by the warps that wait for nothing.
     __device__ __forceinline__ void prefetch_images(unsigned s) const {
         constexpr unsigned LINE = 32, LINES = PIXEL_PART / LINE + 2, FIRST = 32 * SIXTEENS;
-        const op_t &layer = p.layer[0];
         for (unsigned i = threadIdx.x - FIRST; threadIdx.x >= FIRST && i < ROWS * LINES; i += THREADS - FIRST) {
             const unsigned row = i / LINES, column = rank * PIXEL_PART + min(i % LINES * LINE, PIXEL_PART - 1);
             if (row < rows_of(s) && column < PIXELS)
-                prefetch(layer.x + (size_t)__ldg(layer.order + s * BATCH + row) * PIXELS + column);
+                prefetch(p.x + (size_t)__ldg(p.order + s * BATCH + row) * PIXELS + column);
         }
     }
 

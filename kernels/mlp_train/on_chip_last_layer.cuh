@@ -12,11 +12,11 @@ struct last_layer_t : exchange_t {
 
     // In a wait, for much later.
     __device__ __forceinline__ void load_labels(unsigned s) {
-        const unsigned *order = p.layer[0].order + s * BATCH;
+        const unsigned *order = p.order + s * BATCH;
 #pragma unroll
         for (unsigned i = 0; i < 2; i++)
             label[i] = warp == 0 && row_of_lane(i) < rows_of(s)
-                           ? __ldg(p.layer[DEPTH - 1].labels + __ldg(order + row_of_lane(i)))
+                           ? __ldg(p.labels + __ldg(order + row_of_lane(i)))
                            : 0;
     }
 
@@ -130,27 +130,20 @@ struct last_layer_t : exchange_t {
         }
     }
 
-    __device__ __forceinline__ void update(float &value, float *gradient_place, float gradient) const {
-        value = fmaf(-p.layer[0].rate, gradient, value);
-        if (gradient_place != nullptr)
-            *gradient_place = gradient;
+    __device__ __forceinline__ void update(float &value, float gradient) const {
+        value = fmaf(-p.rate, gradient, value);
     }
 
     // Every cluster updates its copy alike.
     __device__ __forceinline__ void update_last_layer(const float *x, unsigned s) {
-        const op_t &layer = p.layer[DEPTH - 1];
-        const unsigned g = lane / 4, t = lane % 4;
 #pragma unroll 1
         for (unsigned q = warp; q < HIDDEN_PART / 8; q += WARPS) {
             float sums[1][4] = {}, w[4];
             add_class_rows(sums, block.deltas, x + 8 * q);
             set_four(w, block.last_w[q][lane]);
 #pragma unroll
-            for (unsigned k = 0; k < 4; k++) {
-                const unsigned of_class = g + k / 2 * 8, column = rank * HIDDEN_PART + 8 * q + 2 * t + k % 2;
-                const bool keeps = cluster == 0 && of_class < CLASSES && column < WIDTH && layer.dw != nullptr;
-                update(w[k], keeps ? layer.dw + of_class * WIDTH + column : nullptr, sums[0][k]);
-            }
+            for (unsigned k = 0; k < 4; k++)
+                update(w[k], sums[0][k]);
             block.last_w[q][lane] = four_of(w);
         }
         if (warp == WARPS - 1)
@@ -180,10 +173,9 @@ struct last_layer_t : exchange_t {
     }
 
     __device__ __forceinline__ void update_last_bias(unsigned s) {
-        const op_t &layer = p.layer[DEPTH - 1];
         const float sum = sum_of_column(block.deltas + min(lane, LOSS_COLUMN), CLASS_PITCH);
         if (lane < CLASSES)
-            update(block.last_bias[lane], blockIdx.x == 0 && layer.db != nullptr ? layer.db + lane : nullptr, sum);
+            update(block.last_bias[lane], sum);
         if (lane == LOSS_COLUMN && blockIdx.x == 0)
             p.losses[s] = sum / rows_of(s);
     }

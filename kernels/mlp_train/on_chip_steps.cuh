@@ -38,7 +38,7 @@ struct trainer_t : last_layer_t {
 #pragma unroll
                 for (unsigned k = 0; k < 4; k++) {
                     const int place = place_of(tile, j, k);
-                    w[j][k] = place >= 0 ? __ldcg(p.layer[layer_of(tile)].w + place) : 0.0f;
+                    w[j][k] = place >= 0 ? __ldcg(p.w[layer_of(tile)] + place) : 0.0f;
                 }
             store(tile, w);
         }
@@ -51,16 +51,15 @@ struct trainer_t : last_layer_t {
 
     // Biases and the last layer.
     __device__ __forceinline__ void load_rest() {
-        const op_t &last = p.layer[DEPTH - 1];
         for (unsigned i = threadIdx.x; i < HIDDEN_LAYERS * NEURONS; i += THREADS) {
             const unsigned neuron = cluster * NEURONS + i % NEURONS;
-            block.bias[i / NEURONS][i % NEURONS] = neuron < WIDTH ? __ldcg(p.layer[i / NEURONS].b + neuron) : 0.0f;
+            block.bias[i / NEURONS][i % NEURONS] = neuron < WIDTH ? __ldcg(p.b[i / NEURONS] + neuron) : 0.0f;
         }
         if (threadIdx.x < 16)
-            block.last_bias[threadIdx.x] = threadIdx.x < CLASSES ? __ldcg(last.b + threadIdx.x) : 0.0f;
+            block.last_bias[threadIdx.x] = threadIdx.x < CLASSES ? __ldcg(p.b[DEPTH - 1] + threadIdx.x) : 0.0f;
         for (unsigned i = threadIdx.x; i < HIDDEN_PART / 8 * 128; i += THREADS) {
             const int place = last_place_of(i);
-            ((float *)block.last_w[i / 128])[i % 128] = place >= 0 ? __ldcg(last.w + place) : 0.0f;
+            ((float *)block.last_w[i / 128])[i % 128] = place >= 0 ? __ldcg(p.w[DEPTH - 1] + place) : 0.0f;
         }
     }
 
@@ -92,17 +91,16 @@ struct trainer_t : last_layer_t {
 #pragma unroll
                 for (unsigned k = 0; k < 4; k++)
                     if (place_of(tile, j, k) >= 0)
-                        p.layer[tile].w[place_of(tile, j, k)] = w[j][k];
+                        p.w[tile][place_of(tile, j, k)] = w[j][k];
         }
-        const op_t &last = p.layer[DEPTH - 1];
         for (unsigned i = threadIdx.x; i < HIDDEN_PART / 8 * 128 && cluster == 0; i += THREADS)
             if (last_place_of(i) >= 0)
-                last.w[last_place_of(i)] = ((const float *)block.last_w[i / 128])[i % 128];
+                p.w[DEPTH - 1][last_place_of(i)] = ((const float *)block.last_w[i / 128])[i % 128];
         for (unsigned i = threadIdx.x; i < HIDDEN_LAYERS * NEURONS && rank == 0; i += THREADS)
             if (cluster * NEURONS + i % NEURONS < WIDTH)
-                p.layer[i / NEURONS].b[cluster * NEURONS + i % NEURONS] = block.bias[i / NEURONS][i % NEURONS];
+                p.b[i / NEURONS][cluster * NEURONS + i % NEURONS] = block.bias[i / NEURONS][i % NEURONS];
         if (blockIdx.x == 0 && threadIdx.x < CLASSES)
-            last.b[threadIdx.x] = block.last_bias[threadIdx.x];
+            p.b[DEPTH - 1][threadIdx.x] = block.last_bias[threadIdx.x];
         cluster_barrier(); // no block ends while others may send to it
     }
 
@@ -166,31 +164,17 @@ struct trainer_t : last_layer_t {
 #pragma unroll
             for (unsigned k = 0; k < 4; k++)
                 if (piece(j) < PART / 8)
-                    w[j][k] = fmaf(-p.layer[0].rate, sums[j][k], w[j][k]);
+                    w[j][k] = fmaf(-p.rate, sums[j][k], w[j][k]);
         store(tile, w);
-        if (p.layer[0].dw != nullptr && !is_backward(tile))
-            store_gradients(tile, sums);
-    }
-
-    // Only in a check. Apart from the update, so that an update has less code.
-    template <unsigned OF_WARP>
-    __device__ __forceinline__ void store_gradients(unsigned tile, const float (&sums)[OF_WARP][4]) const {
-#pragma unroll
-        for (unsigned j = 0; j < OF_WARP; j++)
-#pragma unroll
-            for (unsigned k = 0; k < 4; k++)
-                if (place_of(tile, j, k) >= 0)
-                    p.layer[tile].dw[place_of(tile, j, k)] = sums[j][k];
     }
 
     __device__ __forceinline__ void update_bias(unsigned l) {
-        const unsigned own = 8 * warp + lane % 8, column = cluster * NEURONS + own;
+        const unsigned own = 8 * warp + lane % 8;
         if (8 * warp >= NEURONS)
             return;
         const float sum = sum_of_eight_columns(block.own_deltas + own, OWN_PITCH);
-        const bool keeps = rank == 0 && column < WIDTH && p.layer[l].db != nullptr;
         if (lane < 8)
-            update(block.bias[l][own], keeps ? p.layer[l].db + column : nullptr, sum);
+            update(block.bias[l][own], sum);
     }
 
     // ---- a step: factor[0] has a layer's inputs, factor[1] its outputs' deltas --------------------------------------
@@ -296,7 +280,7 @@ struct trainer_t : last_layer_t {
     }
 };
 
-STEPS_KERNEL(CLUSTER, THREADS) {
+STEPS_KERNEL(THREADS) {
     trainer_t trainer(p, *(block_t *)shared_memory);
     trainer.begin();
     for (unsigned s = 0; s < p.steps; s++)

@@ -26,7 +26,7 @@ struct copies_of_block_t {
     __device__ __forceinline__ copies_of_block_t(const steps_t &problem, block_t &memory)
         : p(problem), block(memory), rank(block_of_cluster()), first_column(blockIdx.x / CLUSTER * COLUMNS),
           warp(threadIdx.x / 32), lane(threadIdx.x % 32), rows(0), parity(0), turn(0), barriers(__ldcg(&earlier_barriers)),
-          phases(0), order(problem.layer[0].order), loss(problem.losses) {}
+          phases(0), order(problem.order), loss(problem.losses) {}
 
     __device__ __forceinline__ unsigned rows_of(unsigned s) const {
         return s < p.steps ? min(BATCH, p.rows - s * BATCH) : 0;
@@ -35,7 +35,7 @@ struct copies_of_block_t {
     __device__ __forceinline__ void begin_step(unsigned s) {
         rows = rows_of(s);
         parity = s % 2;
-        order = p.layer[0].order + s * BATCH;
+        order = p.order + s * BATCH;
         loss = p.losses + s;
     }
 
@@ -111,16 +111,16 @@ struct copies_of_block_t {
     __device__ __forceinline__ void fetch_factor(unsigned s, unsigned stage) {
         const bool images = stage == 0 || stage >= 2 * DEPTH - 3;
         s = min(s + (stage != 0 && images), p.steps - 1);
-        const float *matrix = images              ? p.layer[0].x
+        const float *matrix = images              ? p.x
                               : stage < DEPTH - 1 ? activations(stage)
                                                   : deltas(2 * DEPTH - 3 - stage);
-        fetch_rows(block.factor, ALONG_PITCH, images ? 0 : 1, matrix, images ? p.layer[0].order + s * BATCH : nullptr,
+        fetch_rows(block.factor, ALONG_PITCH, images ? 0 : 1, matrix, images ? p.order + s * BATCH : nullptr,
                    images ? rows_of(s) : ROWS);
     }
 
     // The block's part of the inputs of layer l, for its gradient.
     __device__ __forceinline__ void fetch_inputs(unsigned l) {
-        fetch_rows(block.inputs, INPUT_PITCH, l, l == 0 ? p.layer[0].x : activations(l), l == 0 ? order : nullptr,
+        fetch_rows(block.inputs, INPUT_PITCH, l, l == 0 ? p.x : activations(l), l == 0 ? order : nullptr,
                    l == 0 ? rows : ROWS);
     }
 
@@ -139,7 +139,7 @@ struct copies_of_block_t {
     // Rows of W: the block's part of each of the cluster's neurons.
     __device__ __forceinline__ void fetch_weights_along(unsigned l, float *to) {
         const unsigned n = inputs_of(l), at = threadIdx.x % 64 * 4;
-        const float *w = p.layer[l].w + (size_t)first_column * n + rank * part_of_layer(l) + at;
+        const float *w = p.w[l] + (size_t)first_column * n + rank * part_of_layer(l) + at;
         if (at < own_part(n, part_of_layer(l)))
 #pragma unroll 2
             for (unsigned column = threadIdx.x / 64; column < COLUMNS; column += THREADS / 64)
@@ -150,7 +150,7 @@ struct copies_of_block_t {
     // Columns of W: the inputs whose deltas the cluster computes; the block's terms are rows.
     __device__ __forceinline__ void fetch_weights_across(unsigned l, float *to) {
         const unsigned all = own_part(WIDTH, HIDDEN_PART) * EACH;
-        const float *w = p.layer[l].w + (size_t)rank * HIDDEN_PART * WIDTH + first_column;
+        const float *w = p.w[l] + (size_t)rank * HIDDEN_PART * WIDTH + first_column;
 #pragma unroll 2
         for (unsigned i = threadIdx.x; i < all; i += THREADS) {
             const unsigned term = i / EACH, column = i % EACH * 4;
@@ -174,7 +174,7 @@ struct copies_of_block_t {
 #pragma unroll 1
         for (unsigned i = threadIdx.x; i < HIDDEN_LAYERS * COLUMNS; i += THREADS) {
             const unsigned out = first_column + i % COLUMNS;
-            block.bias[i / COLUMNS][i % COLUMNS] = out < WIDTH ? __ldcg(p.layer[i / COLUMNS].b + out) : 0.0f;
+            block.bias[i / COLUMNS][i % COLUMNS] = out < WIDTH ? __ldcg(p.b[i / COLUMNS] + out) : 0.0f;
         }
         fetch_weights_along(0, block.w[turn]);
         end_copy_group();

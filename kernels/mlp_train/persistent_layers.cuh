@@ -51,7 +51,6 @@ struct layers_of_block_t : copies_of_block_t {
     // Rows are distributed over the blocks: logits, loss, deltas of the last layer and of the previous one. Weights and
     // the first label are loaded before the barrier that the activations need.
     __device__ __forceinline__ void last_layer() {
-        const op_t &layer = p.layer[DEPTH - 1];
         const bool active = threadIdx.x < WIDTH / 4;
         float4 of_class[CLASSES] = {};
         if (!LAST_IS_FAR)
@@ -59,16 +58,16 @@ struct layers_of_block_t : copies_of_block_t {
         if (active)
 #pragma unroll
             for (unsigned k = 0; k < CLASSES; k++)
-                of_class[k] = load_four(layer.w + k * WIDTH + 4 * threadIdx.x);
-        unsigned label = blockIdx.x < rows ? __ldg(layer.labels + __ldg(order + blockIdx.x)) : 0;
-        const float bias = lane < CLASSES ? __ldcg(layer.b + lane) : 0.0f;
+                of_class[k] = load_four(p.w[DEPTH - 1] + k * WIDTH + 4 * threadIdx.x);
+        unsigned label = blockIdx.x < rows ? __ldg(p.labels + __ldg(order + blockIdx.x)) : 0;
+        const float bias = lane < CLASSES ? __ldcg(p.b[DEPTH - 1] + lane) : 0.0f;
         if (LAST_IS_FAR)
             wait();
 #pragma unroll 1
         for (unsigned row = blockIdx.x; row < ROWS; row += BLOCKS) {
             last_layer(row, of_class, label, bias);
             if (row + BLOCKS < rows)
-                label = __ldg(layer.labels + __ldg(order + row + BLOCKS));
+                label = __ldg(p.labels + __ldg(order + row + BLOCKS));
         }
     }
 
@@ -125,7 +124,6 @@ struct layers_of_block_t : copies_of_block_t {
     __device__ __forceinline__ void update_last_layer(unsigned of_parity, float *of_step, unsigned of_rows) {
         constexpr unsigned OWN = (WIDTH + BLOCKS - 1) / BLOCKS;
         static_assert(2 * CLASSES * OWN <= THREADS, "two lanes a weight");
-        const op_t &layer = p.layer[DEPTH - 1];
         const unsigned k = threadIdx.x / 2 / OWN, column = blockIdx.x * OWN + threadIdx.x / 2 % OWN;
         const bool weight = k < CLASSES && column < WIDTH;
         const float *dy = last_deltas() + k, *x = activations(DEPTH - 1, of_parity) + column;
@@ -140,9 +138,9 @@ struct layers_of_block_t : copies_of_block_t {
         sum += __shfl_xor_sync(EVERY_LANE, sum, 1);
         bias += __shfl_xor_sync(EVERY_LANE, bias, 1);
         if (weight && threadIdx.x % 2 == 0)
-            update(layer.w, layer.dw, k * WIDTH + column, sum);
+            update(p.w[DEPTH - 1] + k * WIDTH + column, sum);
         if (weight && threadIdx.x % 2 == 0 && column == 0)
-            update(layer.b, layer.db, k, bias);
+            update(p.b[DEPTH - 1] + k, bias);
         if (blockIdx.x == BLOCKS - 1 && warp == WARPS - 1)
             mean_of_losses(of_step, of_rows);
     }
@@ -153,10 +151,8 @@ struct layers_of_block_t : copies_of_block_t {
             *of_step = sum / of_rows;
     }
 
-    __device__ __forceinline__ void update(float *values, float *gradients, unsigned i, float gradient) const {
-        values[i] = fmaf(-p.layer[0].rate, gradient, __ldcg(values + i));
-        if (gradients != nullptr)
-            gradients[i] = gradient;
+    __device__ __forceinline__ void update(float *value, float gradient) const {
+        *value = fmaf(-p.rate, gradient, __ldcg(value));
     }
 
     // Updates the block's weights of layer l: a warp has every eighth group of eight inputs of all neurons. `copy` in
@@ -167,8 +163,7 @@ struct layers_of_block_t : copies_of_block_t {
                        neurons = min(COLUMNS, WIDTH - first_column);
         const unsigned g = lane / 4, in = warp * 8 + lane % 4 * 2;
         const size_t first = (size_t)(first_column + g) * n + rank * part_of_layer(l) + in;
-        const bool keeps = p.layer[l].dw != nullptr;
-        float *w = p.layer[l].w + first, *dw = p.layer[l].dw + first;
+        float *w = p.w[l] + first;
         float gradient[SIXTEENS][TILES][4] = {};
         float2 old[2 * SIXTEENS][TILES];
 #pragma unroll
@@ -188,13 +183,11 @@ struct layers_of_block_t : copies_of_block_t {
             for (unsigned j = 0; j < TILES; j++) {
                 const float *d = &gradient[i / 2][j][i % 2 * 2];
                 if (g + 8 * i < neurons && in + j * NEXT_TILE < own) {
-                    const float2 updated = make_float2(fmaf(-p.layer[0].rate, d[0], old[i][j].x),
-                                                       fmaf(-p.layer[0].rate, d[1], old[i][j].y));
+                    const float2 updated = make_float2(fmaf(-p.rate, d[0], old[i][j].x),
+                                                       fmaf(-p.rate, d[1], old[i][j].y));
                     *(float2 *)(w + 8 * i * n + j * NEXT_TILE) = updated;
                     if (copy != nullptr)
                         *(float2 *)(copy + (g + 8 * i) * ALONG_PITCH + in + j * NEXT_TILE) = updated;
-                    if (keeps)
-                        *(float2 *)(dw + 8 * i * n + j * NEXT_TILE) = make_float2(d[0], d[1]);
                 }
             }
         update_biases(l);
@@ -224,10 +217,8 @@ struct layers_of_block_t : copies_of_block_t {
 #pragma unroll 8
         for (unsigned row = 0; row < ROWS; row++)
             sum += block.deltas[row * COLUMN_PITCH + i];
-        block.bias[l][i] = fmaf(-p.layer[0].rate, sum, block.bias[l][i]);
+        block.bias[l][i] = fmaf(-p.rate, sum, block.bias[l][i]);
         if (rank == 0)
-            p.layer[l].b[out] = block.bias[l][i];
-        if (rank == 0 && p.layer[l].db != nullptr)
-            p.layer[l].db[out] = sum;
+            p.b[l][out] = block.bias[l][i];
     }
 };

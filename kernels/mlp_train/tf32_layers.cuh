@@ -34,7 +34,7 @@ __device__ __forceinline__ void add_rows(const float *slot, unsigned rows, gradi
 // Moves each thread's gradients to it, through the chunks' buffer.
 __device__ __forceinline__ void redistribute(float *memory, gradient_t &gradient) {
     constexpr unsigned ROW = LAYER_TILE + 8;
-    static_assert(LAYER_TILE * ROW <= LAYER_STAGES * 2 * CHUNK_FLOATS, "the tile in the place of the chunks");
+    static_assert(LAYER_TILE * ROW <= LAYER_SLOTS * 2 * CHUNK_FLOATS, "the tile in the place of the chunks");
     __syncthreads();
 #pragma unroll
     for (unsigned i = 0; i < 2; i++)

@@ -3,12 +3,10 @@
 #pragma once
 #include "tiles.cuh"
 
-constexpr unsigned LAYER_TILE = 64, LAYER_THREADS = 64, BATCH_CHUNK = 32, LAYER_STAGES = 2;
+constexpr unsigned LAYER_TILE = 64, LAYER_THREADS = 64, BATCH_CHUNK = 32, LAYER_SLOTS = 2;
 constexpr unsigned CHUNK_ROW = LAYER_TILE + (DTYPE_TF32 ? 8 : 0);  // tensor cores: four rows start in different banks
 constexpr unsigned CHUNK_FLOATS = BATCH_CHUNK * CHUNK_ROW;         // of dy or x
-constexpr unsigned LAYER_SHARED = sizeof(float) * (LAYER_STAGES * 2 * CHUNK_FLOATS + LAYER_TILE * LAYER_TILE);
-#define TRAIN_LAYERS_STAGE(flags) \
-    {"train_layers", STAGE_EPOCH, flags, LAYER_THREADS, 1, 0, 0, LAYER_SHARED, LAYER_TILE, LAYER_TILE, 1}
+constexpr unsigned LAYER_SHARED = sizeof(float) * (LAYER_SLOTS * 2 * CHUNK_FLOATS + LAYER_TILE * LAYER_TILE);
 
 typedef float gradient_t[8][8];
 
@@ -85,20 +83,20 @@ __device__ __forceinline__ void add_batch(float *memory, const op_t &p, const ti
     gradient_t all_rows = {};
     float all_biases[8] = {};
     const part_t weights = {p.w, nullptr, p.n_in, tile.row, p.n_out, tile.column, p.n_in};
-    copy_tile<LAYER_TILE, LAYER_TILE, LAYER_TILE, LAYER_THREADS, WORDS>(memory + LAYER_STAGES * SLOT, weights);
-    for (unsigned chunk = 0; chunk < min(chunks, LAYER_STAGES); chunk++)
+    copy_tile<LAYER_TILE, LAYER_TILE, LAYER_TILE, LAYER_THREADS, WORDS>(memory + LAYER_SLOTS * SLOT, weights);
+    for (unsigned chunk = 0; chunk < min(chunks, LAYER_SLOTS); chunk++)
         copy_x(memory + chunk * SLOT, p, tile, chunk, rows);
     wait_for_earlier_kernels();
 #pragma unroll
-    for (unsigned chunk = 0; chunk < LAYER_STAGES; chunk++) {
+    for (unsigned chunk = 0; chunk < LAYER_SLOTS; chunk++) {
         if (chunk < chunks)
             copy_dy(memory + chunk * SLOT, p, tile, chunk, rows);
         end_copy_group();
     }
     for (unsigned chunk = 0; chunk < chunks; chunk++) {
-        float *slot = memory + chunk % LAYER_STAGES * SLOT;
+        float *slot = memory + chunk % LAYER_SLOTS * SLOT;
         const unsigned left = min(rows - chunk * BATCH_CHUNK, BATCH_CHUNK);
-        wait_for_copies<LAYER_STAGES - 1>();
+        wait_for_copies<LAYER_SLOTS - 1>();
         __syncthreads();
         if (tile.column == 0)
             add_rows<true>(slot, left, gradient, bias);
@@ -106,10 +104,10 @@ __device__ __forceinline__ void add_batch(float *memory, const op_t &p, const ti
             add_rows<false>(slot, left, gradient, bias);
         if (LONG_SUMS && (chunk + 1) * BATCH_CHUNK % ROWS_OF_SUM == 0)
             add_sums(gradient, bias, all_rows, all_biases);
-        if (chunk + LAYER_STAGES < chunks) {
+        if (chunk + LAYER_SLOTS < chunks) {
             __syncthreads();
-            copy_dy(slot, p, tile, chunk + LAYER_STAGES, rows);
-            copy_x(slot, p, tile, chunk + LAYER_STAGES, rows);
+            copy_dy(slot, p, tile, chunk + LAYER_SLOTS, rows);
+            copy_x(slot, p, tile, chunk + LAYER_SLOTS, rows);
         }
         end_copy_group();
     }
@@ -133,9 +131,6 @@ __device__ __forceinline__ void update_weights(const float *weights, const op_t 
             const float4 updated = make_float4(fmaf(-p.rate, g[0], w.x), fmaf(-p.rate, g[1], w.y),
                                                fmaf(-p.rate, g[2], w.z), fmaf(-p.rate, g[3], w.w));
             store_four(p.w + (size_t)row * p.n_in, tile.column + own(x, j), p.n_in, updated);
-            if (p.dw != nullptr)
-                store_four(p.dw + (size_t)row * p.n_in, tile.column + own(x, j), p.n_in,
-                           make_float4(g[0], g[1], g[2], g[3]));
         }
     }
 }
@@ -148,19 +143,18 @@ __device__ __forceinline__ void update_biases(const op_t &p, const tile_t &tile,
         if (threadIdx.x % 8 != 0 || tile.column != 0 || row >= p.n_out)
             continue;
         p.b[row] = fmaf(-p.rate, bias[i], p.b[row]);
-        if (p.db != nullptr)
-            p.db[row] = bias[i];
     }
 }
 
-__device__ __forceinline__ void mean_of_losses(const layers_t &p) {
+// In one block.
+__device__ __forceinline__ void mean_of_losses(const float *row_losses, unsigned rows, float *loss) {
     wait_for_earlier_kernels();
     float sum = 0;
-    for (unsigned row = threadIdx.x; row < p.rows; row += LAYER_THREADS)
-        sum += __ldcg(p.row_losses + row);
+    for (unsigned row = threadIdx.x; row < rows; row += LAYER_THREADS)
+        sum += __ldcg(row_losses + row);
     sum = block_sum<LAYER_THREADS>(sum);
     if (threadIdx.x == 0)
-        *p.loss = sum / p.rows;
+        *loss = sum / rows;
 }
 
 __device__ __forceinline__ void train_tile(const op_t &p, unsigned block, unsigned rows) {
@@ -168,17 +162,16 @@ __device__ __forceinline__ void train_tile(const op_t &p, unsigned block, unsign
     gradient_t gradient = {};
     float bias[8] = {}, *memory = (float *)shared_memory;
     add_batch(memory, p, tile, rows, gradient, bias);
-    update_weights(memory + LAYER_STAGES * 2 * CHUNK_FLOATS, p, tile, gradient);
+    update_weights(memory + LAYER_SLOTS * 2 * CHUNK_FLOATS, p, tile, gradient);
     update_biases(p, tile, bias);
 }
 
-#ifdef WORKLOAD_ARGUMENTS
-// The first block of a layer; of layer DEPTH: how many there are.
+// The first block of a layer; of layer DEPTH: how many blocks layers have. One more computes the mean of the losses.
 __host__ __device__ constexpr unsigned first_block(unsigned layer) {
-    constexpr unsigned ACROSS = tiles(WIDTH, LAYER_TILE), FIRST = ACROSS * tiles(PIXELS, LAYER_TILE);
-    return layer == 0      ? 0
-           : layer < DEPTH ? FIRST + (layer - 1) * ACROSS * ACROSS
-                           : first_block(DEPTH - 1) + tiles(CLASSES, LAYER_TILE) * ACROSS;
+    constexpr unsigned ACROSS = tiles(WIDTH, LAYER_TILE);
+    return layer == 0 ? 0
+                      : ACROSS * tiles(PIXELS, LAYER_TILE) + ((layer < DEPTH ? layer : DEPTH - 1) - 1) * ACROSS * ACROSS +
+                            (layer < DEPTH ? 0 : tiles(CLASSES, LAYER_TILE) * ACROSS);
 }
 
 BOUNDED_KERNEL(train_layers, LAYER_THREADS) {
@@ -186,31 +179,11 @@ BOUNDED_KERNEL(train_layers, LAYER_THREADS) {
 #pragma unroll
     for (unsigned l = 1; l < DEPTH; l++)
         layer += blockIdx.x >= first_block(l);
-    op_t p = LAYER(layer);
-    if (blockIdx.x == first_block(DEPTH)) {
-        layers_t losses;
-        losses.row_losses = row_losses, losses.loss = loss + step, losses.rows = p.rows;
-        mean_of_losses(losses);
-        return;
-    }
-    p = gradient_op(p, layer == 0 ? x : a[layer - 1], layer == DEPTH - 1 ? last_delta : delta[layer], nullptr, nullptr);
-    train_tile(layer == 0 ? OF_IMAGES(p) : p, blockIdx.x - first_block(layer), p.rows);
+    const op_t p = LAYER(layer);
+    if (blockIdx.x == first_block(DEPTH))
+        mean_of_losses(row_losses, p.rows, loss + step);
+    else
+        train_tile(gradient_op(layer == 0 ? OF_IMAGES(p) : p, layer == 0 ? x : a[layer - 1],
+                               layer == DEPTH - 1 ? last_delta : delta[layer], nullptr, nullptr),
+                   blockIdx.x - first_block(layer), p.rows);
 }
-#else
-__device__ __forceinline__ unsigned layer_of_block(const layers_t &p) {
-    unsigned layer = 0;
-#pragma unroll
-    for (unsigned l = 1; l < DEPTH; l++)
-        layer += blockIdx.x >= p.layer[l].first_block;
-    return layer;
-}
-
-extern "C" __global__ void __launch_bounds__(LAYER_THREADS) train_layers(const __grid_constant__ layers_t layers) {
-    if (blockIdx.x == layers.blocks) {
-        mean_of_losses(layers);
-        return;
-    }
-    const op_t &p = layers.layer[layer_of_block(layers)];
-    train_tile(p, blockIdx.x - p.first_block, layers.rows);
-}
-#endif

@@ -1,7 +1,7 @@
 // One kernel per operator, as in PyTorch's eager mode: all but the matrix products (linear, input_gradient,
 // weight_gradient), which the rung defines.
 #pragma once
-// Of a described workload. Launch k of the way back is for layer DEPTH - 1 - k, and the gradients of the layer before.
+// Launch k of the way back is for layer DEPTH - 1 - k, and the gradients of the layer before.
 #define OF_HIDDEN(name, ...) TEMPORARY_LIST(float, name, DEPTH - 1, __VA_ARGS__)
 #define OF_BATCH "4 * batch * width"
 #define TEMPORARIES                                                                                                    \
@@ -21,7 +21,6 @@
 constexpr unsigned THREADS = 256, TILE = 16;
 static_assert(THREADS == TILE * TILE, "one thread per element of a tile");
 
-#ifdef WORKLOAD_ARGUMENTS
 #define LAST (DEPTH - 1)
 #define BEFORE (DEPTH - 2 - index)  // in launch `index` of the way back
 #define INPUT(layer) ((layer) == 0 ? pixels : a[(layer) - 1])
@@ -61,31 +60,19 @@ constexpr unsigned LARGEST = WIDTH > PIXELS ? WIDTH : PIXELS, OF_ROW = tiles(WID
 __host__ __device__ constexpr unsigned squares(unsigned rows, unsigned columns) {
     return tiles(rows, TILE) * tiles(columns, TILE);
 }
-#define UNFUSED_STAGES                                                                                                 \
-    operator_launch("gather", THREADS, BATCH),                                                                         \
-        indexed("depth - 1", operator_launch("linear", THREADS, squares(BATCH, WIDTH))),                               \
-        in_turn(operator_launch("relu", THREADS, BATCH * OF_ROW)),                                                     \
-        operator_launch("last_linear", THREADS, squares(BATCH, CLASSES)), operator_launch("softmax_loss", THREADS, 1), \
-        operator_launch("last_weight_gradient", THREADS, squares(CLASSES, WIDTH)),                                     \
-        operator_launch("last_bias_gradient", THREADS, 1),                                                             \
-        indexed("depth - 1", operator_launch("input_gradient", THREADS, squares(BATCH, WIDTH))),                       \
-        in_turn(operator_launch("relu_gradient", THREADS, BATCH * OF_ROW)),                                            \
-        in_turn(operator_launch("weight_gradient", THREADS, squares(WIDTH, LARGEST))),                                 \
-        in_turn(operator_launch("bias_gradient", THREADS, OF_ROW)),                                                    \
-        indexed("depth", operator_launch("update", THREADS,                                                            \
+#define UNFUSED_LAUNCHES                                                                                               \
+    launch_of("gather", THREADS, BATCH),                                                                         \
+        indexed("depth - 1", launch_of("linear", THREADS, squares(BATCH, WIDTH))),                               \
+        in_turn(launch_of("relu", THREADS, BATCH * OF_ROW)),                                                     \
+        launch_of("last_linear", THREADS, squares(BATCH, CLASSES)), launch_of("softmax_loss", THREADS, 1), \
+        launch_of("last_weight_gradient", THREADS, squares(CLASSES, WIDTH)),                                     \
+        launch_of("last_bias_gradient", THREADS, 1),                                                             \
+        indexed("depth - 1", launch_of("input_gradient", THREADS, squares(BATCH, WIDTH))),                       \
+        in_turn(launch_of("relu_gradient", THREADS, BATCH * OF_ROW)),                                            \
+        in_turn(launch_of("weight_gradient", THREADS, squares(WIDTH, LARGEST))),                                 \
+        in_turn(launch_of("bias_gradient", THREADS, OF_ROW)),                                                    \
+        indexed("depth", launch_of("update", THREADS,                                                            \
                                          (WIDTH > CLASSES ? WIDTH : CLASSES) * tiles(LARGEST, THREADS)))
-#else
-#define UNFUSED_STAGES                                          \
-    OPERATOR_STAGE("linear", THREADS, TILE, TILE),              \
-        OPERATOR_STAGE("input_gradient", THREADS, TILE, TILE),  \
-        OPERATOR_STAGE("weight_gradient", THREADS, TILE, TILE), \
-        OPERATOR_STAGE("gather", THREADS, 1, 0),                \
-        OPERATOR_STAGE("relu", THREADS, 1, THREADS),            \
-        OPERATOR_STAGE("softmax_loss", THREADS, 0, 0),          \
-        OPERATOR_STAGE("relu_gradient", THREADS, 1, THREADS),   \
-        OPERATOR_STAGE("bias_gradient", THREADS, 1, THREADS),   \
-        OPERATOR_STAGE("update", THREADS, 1, THREADS), VALIDATE_STAGE
-#endif
 
 // y = the images of the batch, one per block.
 OPERATOR(gather, THREADS) {

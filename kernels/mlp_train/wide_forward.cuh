@@ -1,4 +1,4 @@
-// Forward operators from rung 03 on, for steps and validation.
+// Forward operators from rung 03 on, fused with what follows.
 #pragma once
 #include "wide_product.cuh"
 
@@ -8,7 +8,7 @@ template <bool RELU> __device__ __forceinline__ void forward(const op_t &p) {
     wide.a = {p.x, p.order, p.n_in, tile.row, p.rows, 0, 0};
     wide.b = {p.w, nullptr, p.n_in, tile.column, p.n_out, 0, 0};
     const auto load = [&](unsigned, unsigned column) { return load_four(p.b, tile.column + column, p.n_out); };
-    multiply<true>(wide, p.flags & OP_FIRST_LAYER, load, [&](unsigned row, unsigned column, float4 y, float4 bias) {
+    multiply<true>(wide, p.is_first, load, [&](unsigned row, unsigned column, float4 y, float4 bias) {
         y = add(y, bias);
         if (RELU)
             y = make_float4(fmaxf(y.x, 0), fmaxf(y.y, 0), fmaxf(y.z, 0), fmaxf(y.w, 0));
@@ -21,8 +21,3 @@ WIDE_KERNEL(linear_relu) {
     forward<true>(p);
 }
 
-#ifndef WORKLOAD_ARGUMENTS
-WIDE_KERNEL(linear) {
-    forward<false>(p);
-}
-#endif

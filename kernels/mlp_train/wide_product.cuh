@@ -50,7 +50,6 @@ constexpr unsigned RECEIVED_FLOATS = SPLIT > 1 ? TILE_FLOATS : 0;  // for this b
 constexpr unsigned WIDE_SHARED = sizeof(float) * (RECEIVED_AT + RECEIVED_FLOATS);
 static_assert(TILE_FLOATS % (4 * SPLIT) == 0, "blocks of a cluster share the tile's fours");
 
-#ifdef WORKLOAD_ARGUMENTS
 #define WIDE_KERNEL(name) BOUNDED_OPERATOR(name, (WIDE_THREADS, 1))
 // The grid is that of a full batch; a cluster without rows ends.
 #define WIDE_KERNEL_OF(name, bounds, op)                                                                               \
@@ -59,19 +58,8 @@ static_assert(TILE_FLOATS % (4 * SPLIT) == 0, "blocks of a cluster share the til
         if (blockIdx.x / SPLIT / tiles(WIDTH, TILE_COLUMNS) * TILE_ROWS < p.rows)                                      \
             name##_of(p);                                                                                              \
     }
-#elif __CUDA_ARCH__ >= 900
-#define WIDE_KERNEL(name) \
-    extern "C" __global__ void __cluster_dims__(SPLIT, 1, 1) __launch_bounds__(WIDE_THREADS, 1) \
-        name(const __grid_constant__ op_t p)
-#else
-#define WIDE_KERNEL(name) OPERATOR(name, WIDE_THREADS)
-#endif
-#ifdef WORKLOAD_ARGUMENTS
-#define WIDE_LAUNCH(name, flags) \
-    operator_launch(name, WIDE_THREADS, TILES_OF_BATCH * SPLIT, flags, WIDE_SHARED, SPLIT)
-#endif
-#define WIDE_STAGE(name, when, flags) \
-    {name, when, flags, WIDE_THREADS, 1, 0, 0, WIDE_SHARED, TILE_ROWS, TILE_COLUMNS, SPLIT}
+#define WIDE_LAUNCH(name, how) \
+    launch_of(name, WIDE_THREADS, TILES_OF_BATCH * SPLIT, how, WIDE_SHARED, SPLIT)
 
 typedef float sums_t[ROWS_EACH][COLUMNS_EACH];
 

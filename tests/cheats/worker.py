@@ -12,7 +12,6 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [
     str(HERE),
     str(HERE / "scripts"),
-    str(HERE / "trainings"),
     str(HERE / "others"),
     str(HERE.parents[1] / "reference_common"),
 ]

@@ -9,14 +9,6 @@ from typing import Any
 import pytest
 from project import FIXTURES, ROOT, bench, ran, read_cases, read_header, write_sweep
 
-WITH_OPERATORS = ["-O3", "-march=native", "-fopenmp-simd", "-DWITH_OPERATORS"]
-WITH_OPERATORS += [f"-I{ROOT}/bench", f"-I{ROOT}/tests", f"{FIXTURES}/fakes/operators.c"]
-WITH_OPERATORS += [
-    f"{ROOT}/bench/{part}.c"
-    for part in ("base/error", "base/memory", "base/text", "workloads/mlp_train/operators")
-]
-"""For build_driver(): it computes the operators of mlp_train too."""
-
 
 def cuda_sweep(folder: Path, batches: list[int]) -> Path:
     return write_sweep(

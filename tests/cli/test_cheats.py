@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from project import (
-    EPOCH_MEASURE,
     QUICK_MEASURE,
     ROOT,
     bench,
@@ -33,7 +32,6 @@ IMPLEMENTATIONS = [
     for file in sorted(folder.glob("[!_]*.py"))
     if file.stem != "reference"
 ]
-TRAININGS = [CHEATS / "honest_training.py", *sorted((CHEATS / "trainings").glob("*.py"))]
 ONE_OF_EACH = {
     *("honest", "zeros", "keeps_result", "only_for_checks", "another_shape", "not_a_number"),
     *("constant_time", "two_in_three", "no_audit", "no_time", "endless_time", "many_samples"),
@@ -84,14 +82,6 @@ def run_scripts(folder: Path, files: list[Path]) -> dict[str, dict[str, Any]]:
 def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     in_one_pass = [file for file in FILES if is_run(file) and "passes" not in verdict_of(file)]
     return run_scripts(tmp_path_factory.mktemp("cheats"), in_one_pass)
-
-
-@pytest.fixture(scope="module")
-def trainings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("trainings")
-    axes = {"width": [16], "depth": [2], "batch": [600], "epochs": [1]}
-    files = [file for file in TRAININGS if is_run(file)]
-    return run_all(folder, "mlp_train", files, axes=axes, measure=EPOCH_MEASURE)
 
 
 ROWS = "rows=16384" if os.environ.get("CHECK_LONG") else "rows=1024"
@@ -161,14 +151,6 @@ def has_verdict(file: Path, case: dict[str, Any] | None) -> bool:
     return True
 
 
-@pytest.mark.parametrize("file", each_of(TRAININGS))
-def test_verdict_of_a_training(file: Path, trainings: dict[str, dict[str, Any]]) -> None:
-    case = trainings[file.stem]
-    expect_verdict(file, case)
-    assert case["check"]["after"]["ok"] == (case["status"] == "ok")
-    assert case["flags"] == []  # the weights were compared
-
-
 @pytest.mark.parametrize("file", each_of(IMPLEMENTATIONS))
 def test_verdict_of_an_implementation(
     file: Path, implementations: dict[str, dict[str, Any]], tmp_path: Path
@@ -189,7 +171,7 @@ def test_the_documentation_has_every_verdict() -> None:
     rungs = [file for file in operators if rung_verdict(file) != "ok"]
     for rung in (*RUNGS.glob("*.cu"), *rungs):
         assert documented.pop(rung.stem) == rung_verdict(rung)
-    for file in (*FILES[1:], *IMPLEMENTATIONS, *TRAININGS[1:]):
+    for file in (*FILES[1:], *IMPLEMENTATIONS):
         verdict = verdict_of(file)
         if verdict["status"] == "ok" and verdict.get("trust", "audited") == "audited":
             continue  # honest

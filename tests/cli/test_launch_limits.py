@@ -24,12 +24,11 @@ class Bad:
     workload: str = "mlp_infer"
 
 
-MLP = '#include "mlp_train.cuh"\n'
-STAGE = "STAGES = {{{}}};\n"
-STEP = '{"step", STAGE_EPOCH, 0, 64, 64, 0, 0, 0}'
-PLAN = "PLAN = {1, 0, 0, 0};\n"
+# Of what is built in.
+NULL = '#include "common/launch.cuh"\nLAUNCH = {{{}, 64, 0, {}}};\n'
+EMPTY = 'extern "C" __global__ void null() {}\n'
 
-AXES = {"mlp_infer": {"batch": [64]}, "mlp_train": {"width": [64]}}
+AXES = {"mlp_infer": {"batch": [64]}, "null": {"work_ns": [0]}}
 BAD = {
     "no_launch": Bad(HEAD + BODY, "it has no LAUNCHES = {…}"),
     "other_entry": Bad(
@@ -48,20 +47,12 @@ BAD = {
         HEAD + LAUNCH.format(64, 300000) + BODY,
         'kernel "mlp_infer": shared: "300000" is 300000 bytes, expected 0 to 232448 (sm_100)',
     ),
-    "no_stages": Bad(MLP + PLAN, "it has no STAGES = {…}", "mlp_train"),
-    "no_plan": Bad(MLP + STAGE.format(STEP), "it has no PLAN = {…}", "mlp_train"),
-    "absent_stage": Bad(
-        MLP + PLAN + STAGE.format(STEP) + 'extern "C" __global__ void stop() {}\n',
-        'it has no kernel "step"; found: ',
-        "mlp_train",
-    ),
-    "wide_stage": Bad(
-        MLP
-        + PLAN
-        + STAGE.format(STEP.replace("64, 64", "1025, 64"))
-        + 'extern "C" __global__ void step() {}\n',
-        'kernel "step" has 1025 threads per block; sm_90 allows 1024',
-        "mlp_train",
+    "no_launch_of_ours": Bad(EMPTY, "it has no LAUNCH = {…}", "null"),
+    "absent": Bad(NULL.format(64, 0), 'it has no kernel "null"; found: none', "null"),
+    "many_threads_of_ours": Bad(
+        NULL.format(1025, 0) + EMPTY,
+        'kernel "null" has 1025 threads per block; sm_90 allows 1024',
+        "null",
     ),
 }
 
@@ -106,7 +97,7 @@ def test_refused_kernel_is_refused_again(tmp_path: Path, compiler: list[str]) ->
 
 def test_shared_memory_is_limited_by_the_architecture(tmp_path: Path, compiler: list[str]) -> None:
     """Static and dynamic together; the most that the architecture allows is accepted."""
-    static = 'extern "C" __global__ void step(float *x) { __shared__ float s[28]; '
+    static = 'extern "C" __global__ void null(float *x) { __shared__ float s[28]; '
     static += "s[threadIdx.x % 28] = x[0]; __syncthreads(); x[0] = s[(threadIdx.x + 1) % 28]; }\n"
     for more, expected in ((0, "ok"), (4, "failed")):
         folder = tmp_path / expected
@@ -114,8 +105,7 @@ def test_shared_memory_is_limited_by_the_architecture(tmp_path: Path, compiler: 
         programs = []
         for arch, limit in SHARED_OF.items():
             (folder / arch).mkdir()
-            step = STEP.replace("0, 0}", f"0, {limit - 112 + more}}}")
-            bad = Bad(MLP + PLAN + STAGE.format(step) + static, "", "mlp_train")
+            bad = Bad(NULL.format(64, limit - 112 + more) + static, "", "null")
             programs += compile_rung(folder / arch, bad, compiler, arch, expect=int(more > 0))
         assert [program["status"] for program in programs] == [expected] * len(SHARED_OF)
 

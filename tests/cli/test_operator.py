@@ -108,7 +108,7 @@ def test_new_twice_names_the_folder(root: Path) -> None:
     assert (root / "kernels" / "mine" / "reference.py").read_text() == "# changed by the user\n"
 
 
-@pytest.mark.parametrize("name", ["mlp_train", "null"])
+@pytest.mark.parametrize("name", ["allocate", "null"])
 def test_new_refuses_names_of_workloads(tmp_path: Path, name: str) -> None:
     message = refused("workload", "new", name, "--dir", tmp_path)
     assert message == f'bench workload new: "{name}" is the name of a workload: choose another'

@@ -257,6 +257,14 @@ def test_launches_that_are_not_possible_are_skipped(tmp_path: Path) -> None:
     }
 
 
+def test_clusters_that_wait_for_each_other_must_all_fit(tmp_path: Path) -> None:
+    launches = SKIPPED["cluster"][0].replace("}}", "}, 1}")
+    folder = write_operator(tmp_path / "twice", {"cluster.cu": rung(launches)})
+    (case,) = Gpu(tmp_path / "gpu", "-DCLUSTERS=1").run(folder, [cuda("cluster")]).values()
+    reason = 'kernel "twice": a cooperative launch of 8 blocks in clusters of 4, of which 4 blocks '
+    assert (case["status"], case["reason"]) == ("skipped", reason + "are resident")
+
+
 def test_shifted_arrays_find_a_rung_that_assumes_alignment(tmp_path: Path) -> None:
     aligned = '{{"aligned", {"1"}, {"1"}}}'
     files = {"aligned.cu": rung(aligned, "aligned"), "good.cu": rung()}

@@ -25,7 +25,8 @@ pytestmark = pytest.mark.usefixtures("warm_workers")
 
 pytest.importorskip("torch")
 
-OF_PROJECT = [ROOT / "kernels" / name for name in ("linreg_train", "mlp_infer", "mnist_train")]
+NAMES = ("linreg_train", "mlp_infer", "mlp_train", "mnist_train")
+OF_PROJECT = [ROOT / "kernels" / name for name in NAMES]
 FOLDERS = [*(FIXTURES / "examples").iterdir(), *OF_PROJECT]
 EXAMPLES = {path.name: path for path in sorted(FOLDERS, key=lambda path: path.name)}
 SHORT = ("layer_norm_backward", "top_k")
@@ -35,9 +36,15 @@ SIZES: dict[str, dict[str, list[Any]]] = {
     "embedding": {"tokens": [65]},
     "layer_norm_backward": {"rows": [65]},
     "mlp_infer": {"batch": [17], "layers": [[4, 5, 1], [3, 4, 2, 6]], "dtype": ["f32", "f16"]},
+    "mlp_train": {
+        "width": [24],
+        "batch": [32],
+        "images": [70],
+        "epochs": [1],
+        "dtype": ["f32", "tf32"],
+    },
     "top_k": {"cols": [101]},
     "linreg_train": {"points": [4, 1001, 100001], "epochs": [23]},
-    "mlp": {"width": [24], "batch": [32], "images": [70], "epochs": [1], "dtype": ["f32", "tf32"]},
     # In float16 a step at a small rate changes few weights, so that one of them counts for much.
     "mnist_train": {
         "hidden": [64],
@@ -56,18 +63,18 @@ OF_A_TRAINING = [
     CONTENDERS[0],
     {"engine": "jax", "device": ["cpu"], "variants": ["jit", "scan"]},
 ]
-TRAININGS = ("linreg_train", "mlp", "mnist_train", "two_layers")
-BY_STEP = ("mlp", "mnist_train")
+TRAININGS = ("linreg_train", "mlp_train", "mnist_train", "two_layers")
+BY_STEP = ("mlp_train", "mnist_train")
 IN_C = {
     "linreg_train": [{"engine": "cpu", "variants": [name]} for name in ("omp", "ref")],
     "mlp_infer": [{"engine": "cpu", "variants": ["omp"]}],
-    "mlp": [{"engine": "cpu", "variants": ["omp"]}],
+    "mlp_train": [{"engine": "cpu", "variants": ["omp"]}],
     "mnist_train": [{"engine": "cpu", "variants": ["omp"]}],
 }
 # Less work by default: a check runs the reference there.
 SMALLER = {
     "linreg_train": {"points": 5000, "epochs": 20},
-    "mlp": {"width": 24, "batch": 32, "images": 70, "epochs": 1},
+    "mlp_train": {"width": 24, "batch": 32, "images": 70, "epochs": 1},
     "mnist_train": {"images": 96, "steps": 3},
 }
 RATES = {"mnist_train": 100}
@@ -90,7 +97,7 @@ DEFINED = {
 # Rungs that small sizes skip: with a cluster, and one that needs all of its blocks.
 MORE_RUNS = {
     # Whole eights, three layers; two rows of tiles, of which the last batch has one, and single words.
-    "mlp": [
+    "mlp_train": [
         [*OF_MLP, "width=24", "--set", "images=70", "--set", "batch=32", "--set", "depth=3"],
         [*OF_MLP, "width=5", "--set", "images=130", "--set", "batch=100", "--set", "depth=2"],
     ],

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cuda_rungs import HEAD, IN_GRAPH, SAMPLE, STEPS, Gpu, cuda, ok
+from fake_driver import compile_fake
 from operator_folders import X, write_operator
 from project import bench
 
@@ -160,7 +161,7 @@ def test_a_whole_training_is_call_after_call(tmp_path: Path) -> None:
         assert results["dataset"] == "made up"
 
 
-# Of two arrays: t[i] is 6 x, or 12 x, then added to p[i].
+# Of two arrays: t[i] is 6 x, or 12 x, then added to p[i]. A launch takes long enough for a trace.
 LISTS = """
     #define TEMPORARIES TEMPORARY_LIST(float, t, 2, "4 * n", "grow[i]", "add[i]")
     #include "common/workload.cuh"
@@ -169,7 +170,9 @@ LISTS = """
     INDEXED_KERNEL(add) { p[index][0] += t[index][0]; first[step / 2] = p[0][0]; }
     """
 LISTS_IN_C = """
+    #include <unistd.h>
     static void run_grow(const kernel_t *kernel, void *const *arguments) {
+        usleep(50); // # mood: the fake trace has a kernel in every 20 µs
         float *const *p = arguments[1], *const *t = arguments[7];
         const int index = AT(int, 8);
         const bool adds = kernel->name[0] == 'a';
@@ -200,30 +203,43 @@ void run(const T *x, T *const *p, T *first, long long n, long long steps) {
 def test_lists_in_place_and_of_temporaries(tmp_path: Path) -> None:
     """Two launches take turns, and each has of a list what its index has taken."""
     gpu = Gpu(tmp_path / "gpu", more_in_c=LISTS_IN_C)
+    cupti = tmp_path / "libcupti.so.13"
+    compile_fake(cupti, ["cupti"])
+    gpu.environment["BENCH_CUPTI"] = str(cupti)
     inputs = [{**P, "repeat": 2}, X]
-    folder = growing(tmp_path / "growing", "", inputs=inputs, compare="step")
+    keys = {"compare": "step", "techniques": {"allocator": "caching"}}
+    folder = growing(tmp_path / "growing", "", inputs=inputs, **keys)
     step = "def step(p, x, step): return [p[i] + 6 * (i + 1) * x for i in range(2)], p[0][0]"
     for name, text in {"reference.py": step, "grow.cu": LISTS, "omp.c": LISTS_OMP}.items():
         (folder / name).write_text(text)
     contenders = [
-        cuda("grow", alloc=["arena", "malloc", "caching"]),
+        cuda("grow", allocator=["arena", "malloc", "caching"]),
+        cuda("grow", launch=["graph"], allocator=["caching", "malloc"]),
         {"engine": "cpu", "variants": ["omp"]},
         {"engine": "pytorch", "device": ["cpu"], "variants": ["eager", "compile"]},
     ]
     cases = gpu.run(folder, contenders)
-    assert len(cases) == 6
-    for case in cases.values():
+    returns = cases.pop("grow/allocator=malloc/launch=graph")
+    reason = "launch=graph replays fixed addresses: needs memory from arena or caching"
+    assert (returns["status"], returns["reason"]) == ("skipped", reason)
+    assert len(cases) == 7
+    for name, case in cases.items():
         ok(case)
+        assert ("split" in case["results"]) == name.startswith("grow"), name
     assert not {line for line in gpu.launches() if "held" in line}
+    # The fake CUPTI reports a kernel of 1 µs every 20 µs, and no calls.
+    split = cases["grow"]["results"]["split"]
+    assert 0 < split["kernels_ns"] <= split["epoch_ns"] / 20 + 1000
+    assert split["driver_ns"] == 0
     calls = {
         name: [call["driver_calls"] for call in case["results"]["epochs"]]
         for name, case in cases.items()
         if name.startswith("grow")
     }
     # Four arrays, and in each of five steps two temporaries: all of it taken and given back.
-    assert calls["grow/alloc=malloc"] == [28, 28]
-    assert calls["grow"] == [0, 0]
-    first, later = calls["grow/alloc=caching"]
+    assert calls["grow/allocator=malloc"] == [28, 28]
+    assert calls["grow/allocator=arena"] == calls["grow/launch=graph"] == [0, 0]
+    first, later = calls["grow"]
     assert first > 0 and later == 0
 
 

@@ -18,7 +18,11 @@ PROBES = [
     ("tiled", "-DHIDDEN=4096"),
 ]
 RUNGS = [
-    ("mlp_train/08_on_chip_split_tf32", "-DWIDTH=784 -DDEPTH=4 -DBATCH=64 -DDTYPE_TF32=0"),
+    (
+        "mlp_train/08_on_chip_split_tf32",
+        "-DWIDTH=784 -DDEPTH=4 -DBATCH=64 -DDTYPE_TF32=0 "
+        f"-include {ROOT}/tests/tools/mlp_workload.cuh",
+    ),
     ("mnist_train/06_on_chip", f"-DHIDDEN=1024 -include {ROOT}/tests/tools/mnist_workload.cuh"),
 ]
 FEW = 1

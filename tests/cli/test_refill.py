@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any
 
 import pytest
-from fake_driver import WITH_OPERATORS, build_driver, build_gpu
-from project import BENCH, bench, compiler_options, described, write_sweep
+from fake_driver import build_gpu
+from project import BENCH, bench, described, write_sweep
 
 BATCH = 2000
 TOLERANCE = 1e-5
@@ -276,44 +276,3 @@ def test_refill_reaches_the_inputs_of_kernel_probes(
     with Worker("cuda", environment) as worker:
         case = Case(worker, tmp_path, "cuda", techniques, program)
         case.ask("refill", "failed", seed=5)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("rung", "allocator"), [("01_naive", "caching"), ("04_graph", "arena")])
-def test_refilled_training(rung: str, allocator: str, tmp_path: Path) -> None:
-    """mlp_train on a driver that runs its operators."""
-    params = {"width": 16, "depth": 2, "batch": 3000, "epochs": 1, "rate": 0.1, "seed": 1}
-    sweep = write_sweep(
-        tmp_path / "s.json",
-        "mlp_train",
-        [{"engine": "cuda", "variants": [rung]}],
-        axes={name: [value] for name, value in params.items()},
-    )
-    options = (*compiler_options(), "--cache", tmp_path / "cache")
-    done = bench("compile", sweep, "--arch", "sm_90", "--json", "--quiet", *options)
-    cubins = {each["variant"]: each["cubin"] for each in json.loads(done.stdout)["programs"]}
-    driver = build_driver(tmp_path / "lib", "-DMEMORY_MIB=2000", *WITH_OPERATORS)
-    keys = {"workload": "mlp_train", "params": params}
-    environment = {"MNIST_DIR": "", "BENCH_CUPTI": "none", **driver}
-    with Worker("cpu", environment) as cpu, Worker("cuda", environment) as cuda:
-        right = Case(cpu, tmp_path, "cpu", {}, **keys)
-        program = {"cubin": cubins[rung], "arch": "sm_90"}
-        case = Case(cuda, tmp_path, "cuda", {"allocator": allocator}, program, variant=rung, **keys)
-        opened = case.written("output", "losses")
-        expected = [right.written("output", "losses")]
-        for seed in (5, SEED):
-            right.ask("refill", seed=seed)
-            expected.append(right.written("output", "losses"))
-        assert not differs(opened, expected[0], 1e-4)
-        case.ask("refill", seed=5)
-        assert not differs(case.written("output", "losses"), expected[1], 1e-4)
-        case.sample(fresh=SEED)
-        assert not differs(case.written("last", "losses"), expected[2], 1e-4)
-        right.sample(fresh=SEED)
-        weights = right.written("last", "weights")
-        assert len(weights) == 16 * (784 + 1) + 10 * (16 + 1)
-        assert not differs(case.written("last", "weights"), weights, 1e-4)
-        case.ask("refill", seed=0)
-        assert case.written("output", "losses") == opened
-        assert differs(expected[0], expected[1], 1e-3)
-        assert differs(expected[1], expected[2], 1e-3)

@@ -12,8 +12,6 @@ np = pytest.importorskip("numpy")
 sys.path.append(str(Path(__file__).resolve().parents[1] / "pytorch"))
 import operator_cases as operators  # noqa: E402 -- these need NumPy
 
-TRAINING = {"width": 16, "depth": 3, "batch": 700, "epochs": 1, "rate": 0.1, "seed": 1}
-
 
 @pytest.fixture(scope="module")
 def worker():
@@ -36,9 +34,7 @@ def test_hello_describes_the_worker(worker):
     answer = worker.hello
     assert answer["status"] == "ok"
     assert (answer["engine"], answer["device"]["kind"]) == ("jax", "cpu")
-    assert answer["capabilities"] == {
-        "mlp_train": ["jit", "scan"],
-    }
+    assert answer["capabilities"] == {}
     assert {"jax", "jaxlib", "python", "numpy", "threads"} <= set(answer["versions"])
     assert answer["once_ns"]["import"] > 0
     assert answer["compiles"] == {}, "on the CPU XLA chooses nothing by timing"
@@ -56,17 +52,6 @@ def test_known_inference(worker, tmp_path, variant, layers, dtype, tolerance):
     assert y.dtype == (np.float32 if dtype == "f32" else np.float16)
     expected = operators.mlp_output(operator, inputs / "0")
     np.testing.assert_allclose(y, expected, rtol=tolerance, atol=tolerance)
-
-
-@needs_jax()
-@pytest.mark.parametrize(
-    ("options", "n"), [((), 1), pytest.param(("--all",), 4, marks=pytest.mark.long)]
-)
-def test_new_inputs_and_what_is_left_of_them(options, n):
-    """refill, fresh samples, last and audit: `refilled.py` names what does not hold."""
-    found = run_program(Path(__file__).with_name("refilled.py"), *options)
-    assert found == dict.fromkeys(found, [])
-    assert len(found) == n
 
 
 @needs_jax()
@@ -92,26 +77,6 @@ def test_compiled_code_is_kept_in_the_folder_of_the_request(tmp_path):
         assert worker.open("mlp_infer", "aot", {}, **keys)["status"] == "ok"
     programs = {path.name for path in folder.iterdir() if path.name.endswith("-cache")}
     assert programs == {path.name for path in kept if path.name.endswith("-cache")}
-
-
-@needs_jax()
-def test_other_dtypes_are_skipped(worker):
-    answer = worker.open("mlp_train", "jit", TRAINING, "f64")
-    reason = "dtype f64: only f32, tf32 are written for JAX"
-    assert answer == {"status": "skipped", "id": "c", "reason": reason}
-
-
-@needs_jax()
-def test_the_last_batch_has_the_rest_of_the_images():
-    assert max(run_program(Path(__file__).with_name("last_batch.py"))) < 1e-6
-
-
-@needs_jax()
-def test_a_diverging_training_fails_with_its_step(worker):
-    few = {"width": 2, "depth": 2, "batch": 30000, "epochs": 1, "rate": 1e30, "seed": 1}
-    answer = worker.open("mlp_train", "scan", few)
-    assert answer["status"] == "failed"
-    assert answer["reason"].startswith("loss is not finite from step ")
 
 
 @needs_jax()

@@ -27,14 +27,6 @@ class Replay:
             own.copy_(new)
 
 
-class ReplaySteps(Replay):
-    """Replaces a graph of training steps: their capture does not run them."""
-
-    def __init__(self, work: Any) -> None:
-        super().__init__(lambda: None)
-        self._work = work
-
-
 def _tensors(result: Any) -> list[Any]:
     return [] if result is None else list(result) if isinstance(result, (list, tuple)) else [result]
 

@@ -337,7 +337,7 @@ def test_triton_is_interpreted_on_the_cpu(tmp_path, monkeypatch):
 
 
 def test_the_python_engine_has_no_other_workloads(python_worker):
-    answer = python_worker.open("eager", engine="python", workload="mlp_train")
+    answer = python_worker.open("eager", engine="python", workload="allocate")
     assert answer["reason"] == "operator: missing: python runs nothing else"
 
 

@@ -121,7 +121,7 @@ def test_bench_knows_the_modes_and_which_need_a_gpu(tmp_path, name):
     )
     planned = {line.split()[1] for line in bench("plan", sweep).stdout.splitlines()[:-1]}
     workload = WORKLOADS.get(name, OperatorWorkload)
-    of_trainings = ["combo_graph", "manual_graph"]
+    of_trainings = ["combo_graph", "manual_graph", "dataloader"]
     left_out = ["oracle"] if name in WORKLOADS else ["oracle", *of_trainings]
     modes = [mode for mode in workload.modes if mode not in left_out]
     expected = {f"pytorch-cuda/{mode}" for mode in modes}

@@ -190,10 +190,7 @@ def test_profiling_does_not_change_answers(worker):
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
-        (
-            {"workload": "chess"},
-            "workload: expected mlp_train or allocate, found chess",
-        ),
+        ({"workload": "chess"}, "workload: expected allocate, found chess"),
         ({"engine": "cuda"}, "engine: expected pytorch, found cuda"),
         ({"device": "abacus"}, "device: expected {device}, found abacus"),
         ({"techniques": {"copy": "pinned"}}, "techniques: expected none for pytorch, found copy"),

@@ -339,8 +339,7 @@ def test_cases_without_operators_name_a_workload_that_is_built_in(session, tmp_p
     answer = Opened(session, operator, "fast").answer
     assert answer["reason"] == (
         "variant: expected eager or inference or compile or graph or compile_graph or combo_graph "
-        "or manual_graph "
-        "or overlap or compile_overlap or mapped or oracle, found fast"
+        "or manual_graph or dataloader or overlap or compile_overlap or mapped or oracle, found fast"
     )
 
 

@@ -1,8 +1,7 @@
-"""refill, fresh samples, last and audit: every workload, on the CPU and as on a GPU."""
+"""refill, fresh samples, last and audit: every mode of a workload, on the CPU and as on a GPU."""
 
 import copy
 import ctypes
-import functools
 import subprocess
 import sys
 from collections import Counter
@@ -14,60 +13,43 @@ import pytest
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
 import fake_gpu  # noqa: E402 -- these need NumPy and PyTorch
-import few_images  # noqa: E402
 import made_inputs  # noqa: E402
 import operator_cases as operators  # noqa: E402
 
 import forward  # noqa: E402
 import host_to_host  # noqa: E402
-import mlp_captured  # noqa: E402
-import mlp_compiled  # noqa: E402
-import mlp_train  # noqa: E402
-import mnist_data  # noqa: E402
-import mnist_params  # noqa: E402
 import operator_modes  # noqa: E402
-import philox  # noqa: E402
 import protocol  # noqa: E402
 import refill  # noqa: E402
-import training  # noqa: E402
 from operator_workload import OperatorWorkload  # noqa: E402
-from refill import PERIOD, flip_signs, random_tile, sign_mask  # noqa: E402
-from session import WORKLOADS, Session  # noqa: E402
-from timing import no_mark  # noqa: E402
+from session import Session  # noqa: E402
 
 LONG = pytest.mark.long
 SEED = 123456789012345678
-PARAMS = {
-    "mlp_infer": {"batch": 33, "layers": [4, 5, 2]},
-    "mlp_train": {"width": 8, "depth": 3, "batch": 700, "epochs": 1, "rate": 0.5, "seed": 7},
-}
-COMPARED = {"mlp_infer": "host_to_host"}
-MODES = {name: WORKLOADS.get(name, OperatorWorkload).modes for name in PARAMS}
+PARAMS = {"batch": 33, "layers": [4, 5, 2]}
 CASES = [
-    (device, workload, variant)
+    (device, variant)
     for device in ("cpu", "cuda")
-    for workload in PARAMS
-    for variant in MODES[workload]
-    if device == "cuda" or variant in ("eager", "inference", "dataloader")
-    # The compiler's own graphs need a GPU; without them this mode is that of the CPU.
-    if variant not in ("compile", "oracle")
+    for variant in OperatorWorkload.modes
+    if device == "cuda" or variant in ("eager", "inference")
+    # The compiler's own graphs need a GPU; without them this mode is that of the CPU. The last three
+    # are of trainings.
+    if variant not in ("compile", "oracle", "combo_graph", "manual_graph", "dataloader")
 ]
 # In make check the first and the last mode of each.
-FIRST = {case[:2]: case for case in reversed(CASES)}
-LAST = {case[:2]: case for case in CASES}
+FIRST = {case[0]: case for case in reversed(CASES)}
+LAST = {case[0]: case for case in CASES}
 
 
 def parametrized(cases):
     params = [
-        pytest.param(*case, marks=() if case in (FIRST[case[:2]], LAST[case[:2]]) else LONG)
+        pytest.param(*case, marks=() if case in (FIRST[case[0]], LAST[case[0]]) else LONG)
         for case in cases
     ]
-    return pytest.mark.parametrize(("device", "workload", "variant"), params)
+    return pytest.mark.parametrize(("device", "variant"), params)
 
 
 every_case = parametrized(CASES)
-# Files have the refills of others: test_pytorch_operator.py.
-every_built_in_case = parametrized(case for case in CASES if case[1] in WORKLOADS)
 
 
 class Breakable:
@@ -83,47 +65,26 @@ class Breakable:
 class Replay(Breakable, fake_gpu.Replay): ...
 
 
-class ReplaySteps(Breakable, fake_gpu.ReplaySteps): ...
-
-
-FEW = functools.cache(few_images.few_images)
-
-
-@pytest.fixture(autouse=True)
-def few(monkeypatch):
-    images = FEW()
-    monkeypatch.setattr(mnist_data, "load", lambda: images)
-    monkeypatch.setattr(mnist_data, "MNIST", mnist_data.MNIST._replace(n_train=6000))
-    for module in (mnist_params, mlp_train):
-        monkeypatch.setattr(module, "MNIST", mnist_data.MNIST)
-
-
 class Opened:
     """A case in a session, asked as the supervisor does."""
 
-    def __init__(self, monkeypatch, tmp_path, device, workload, variant, **asked):
+    def __init__(self, monkeypatch, tmp_path, device, variant):
         self.folder = tmp_path
         self.session = Session("cpu")
         if device == "cuda":
-            modules = (forward, host_to_host, mlp_captured, mlp_compiled, training)
-            fake = fake_gpu.install(monkeypatch, *modules)
+            fake = fake_gpu.install(monkeypatch, forward, host_to_host)
             # On the CPU a view of host memory on the device is that memory.
             monkeypatch.setattr(operator_modes, "device_view", lambda host: host)
             monkeypatch.setattr(forward, "capture", Replay)
-            monkeypatch.setattr(mlp_captured, "capture", ReplaySteps)
             monkeypatch.setattr(self.session, "_device", fake)
             monkeypatch.setattr(self.session, "prepare", lambda _request: None)
-        self.spec = protocol.CaseSpec(
-            "c", workload, "pytorch", device, variant, "f32", PARAMS[workload]
-        )
-        keys = {"case": vars(self.spec), "seed": 42, **asked, **self._described()}
+        self.spec = protocol.CaseSpec("c", "mlp_infer", "pytorch", device, variant, "f32", PARAMS)
+        keys = {"case": vars(self.spec), "seed": 42, **self._described()}
         self._request = operators.parsed(op="open", **keys)
         self.answer = self.ok(self._request)
 
     def _described(self):
-        """Return what `open` has of a workload that is not built in, after making its inputs."""
-        if self.spec.workload in WORKLOADS:
-            return {}
+        """Return what `open` has of the workload, after making its inputs."""
         operator, inputs = operators.mlp(self.folder, **self.spec.params), self.folder / "inputs"
         for seed in (0, SEED):
             made_inputs.make(inputs, operator["arrays"], 42, seed)
@@ -164,8 +125,8 @@ class Opened:
 
 
 @pytest.fixture
-def opened(monkeypatch, tmp_path, device, workload, variant):
-    return Opened(monkeypatch, tmp_path, device, workload, variant)
+def opened(monkeypatch, tmp_path, device, variant):
+    return Opened(monkeypatch, tmp_path, device, variant)
 
 
 def same(found, expected, tolerance=0.0):
@@ -177,46 +138,7 @@ def same(found, expected, tolerance=0.0):
     )
 
 
-def flipped_inputs(opened):
-    """Return inputs of the case whose signs are changed one by one."""
-    workload = WORKLOADS[opened.spec.workload]
-    inputs = copy.copy(workload.make_inputs(opened.spec, 42))
-    (name,) = inputs.refilled
-    given = getattr(inputs, name)
-    parts, words = [], philox.words(SEED, 203, 0, 2048).tolist()
-    for part in given if isinstance(given, list) else [given]:
-        array = np.asarray(part).copy()
-        for i in range(array.size):
-            if words[i // 32 % 2048] >> (i % 32) & 1:
-                array.reshape(-1)[i] *= -1
-        parts.append(torch.from_numpy(array) if isinstance(part, torch.Tensor) else array)
-    setattr(inputs, name, parts if isinstance(given, list) else parts[0])
-    return workload, inputs
-
-
-@every_built_in_case
-def test_a_refill_changes_signs_and_0_restores_them(opened, variant):
-    as_opened = opened.output()
-    opened.refill(SEED)
-    captured = fake_gpu.Replay.captured
-    refilled = opened.output()
-    assert not same(refilled, as_opened, 1e-3)
-    workload, inputs = flipped_inputs(opened)
-    other = workload.open(opened.spec, inputs, opened.session._device, no_mark)
-    assert same(refilled, other.output(), 1e-5)
-    now_captured = fake_gpu.Replay.captured
-    for seed in (1, SEED, SEED):
-        opened.refill(seed)
-        assert same(opened.output(), refilled) == (seed == SEED)
-    opened.refill(0)
-    assert same(opened.output(), as_opened)
-    assert captured > 0 or "graph" not in variant
-    assert fake_gpu.Replay.captured == now_captured, "nothing is captured anew"
-
-
-@pytest.mark.parametrize(
-    ("device", "workload", "variant"), [case for case in CASES if case[2] == "eager"]
-)
+@pytest.mark.parametrize(("device", "variant"), [case for case in CASES if case[1] == "eager"])
 def test_cases_that_share_inputs_are_refilled_alone(opened):
     other = opened.open_other()
     before = other.output()
@@ -224,10 +146,7 @@ def test_cases_that_share_inputs_are_refilled_alone(opened):
     assert same(other.output(), before)
 
 
-@pytest.mark.parametrize(
-    ("device", "workload", "variant"),
-    [case for case in CASES if case[1:] == ("mlp_infer", "eager")],
-)
+@pytest.mark.parametrize(("device", "variant"), [case for case in CASES if case[1] == "eager"])
 def test_only_what_the_last_sample_left_is_kept(opened):
     """It is on the device: with many cases open, that would be a lot."""
     opened.open_other()
@@ -240,15 +159,8 @@ def test_only_what_the_last_sample_left_is_kept(opened):
     assert answer == {"status": "failed", "id": "c", "reason": 'last before sample with "fresh"'}
 
 
-def trained_by_hand(opened):
-    """Return the weights after another sample of the same inputs, W and b layer by layer."""
-    trained = opened.case._sample().output.weights
-    assert [weight.ndim for weight in trained] == [2, 1] * (len(trained) // 2)
-    return np.concatenate([weight.detach().numpy().reshape(-1) for weight in trained])
-
-
 @every_case
-def test_last_is_the_output_of_the_fresh_inputs(opened, workload):
+def test_last_is_the_output_of_the_fresh_inputs(opened):
     results = copy.deepcopy(opened.case.results())
     answer = opened.session.handle(protocol.LastRequest("c", str(opened.folder)))
     assert answer == {"status": "failed", "id": "c", "reason": 'last before sample with "fresh"'}
@@ -257,11 +169,7 @@ def test_last_is_the_output_of_the_fresh_inputs(opened, workload):
     left = opened.last()
     opened.session._cases["c"].case = case
     output = opened.output()
-    if workload == "mlp_train":
-        assert set(left) == {"losses", "weights"}
-        assert np.array_equal(left["weights"], trained_by_hand(opened))
-    else:
-        assert set(left) == set(output)
+    assert set(left) == set(output)
     assert same(left, output)
     opened.refill(0)
     assert not same(left, opened.output(), 1e-3)
@@ -273,7 +181,7 @@ def test_last_is_the_output_of_the_fresh_inputs(opened, workload):
 
 
 @every_case
-def test_the_fresh_sample_is_the_last_of_each_phase(opened, workload, monkeypatch):
+def test_the_fresh_sample_is_the_last_of_each_phase(opened, monkeypatch):
     """It has the new inputs, and its outputs are random before; the compared one's are kept at once."""
     events, compared = [], []
 
@@ -281,7 +189,7 @@ def test_the_fresh_sample_is_the_last_of_each_phase(opened, workload, monkeypatc
         def run():
             sample = probe()
             events.append(index)
-            if COMPARED.get(workload, "train") in sample.ns:
+            if "host_to_host" in sample.ns:
                 compared.append(index)
             return sample._replace(ns={name: len(events) for name in sample.ns})
 
@@ -306,9 +214,7 @@ def test_the_fresh_sample_is_the_last_of_each_phase(opened, workload, monkeypatc
     assert len(set(compared)) == 1
 
 
-@pytest.mark.parametrize(
-    ("device", "workload", "variant"), [case for case in CASES if "graph" in case[2]]
-)
+@pytest.mark.parametrize(("device", "variant"), [case for case in CASES if "graph" in case[1]])
 def test_a_run_that_writes_nothing_leaves_no_old_output(opened, monkeypatch):
     opened.sample(SEED)
     right = opened.last()
@@ -322,7 +228,7 @@ def test_a_run_that_writes_nothing_leaves_no_old_output(opened, monkeypatch):
 
 
 @every_case
-def test_an_audit_runs_what_is_timed_so_many_times(opened, workload, monkeypatch):
+def test_an_audit_runs_what_is_timed_so_many_times(opened, monkeypatch):
     opened.refill(SEED)
     output = opened.output()
     counted = Counter()
@@ -343,28 +249,19 @@ def test_an_audit_runs_what_is_timed_so_many_times(opened, workload, monkeypatch
         def __exit__(self, *error):
             return self._timed.__exit__(*error)
 
-    train = getattr(opened.case, "_train", None)
-    if train is not None:
-
-        def counting(trainer):
-            counted["trained"] += 1
-            train(trainer)
-
-        monkeypatch.setattr(opened.case, "_train", counting)
     timed = opened.case.timed
     monkeypatch.setattr(opened.case, "timed", lambda: Counting(timed()))
     for runs in (0, 1, 5):
         counted.clear()
         answer = opened.ok(protocol.AuditRequest("c", runs))
-        assert answer == {"status": "ok", "id": "c", "phase": COMPARED.get(workload, "train")}
+        assert answer == {"status": "ok", "id": "c", "phase": "host_to_host"}
         assert counted["runs"] == runs
-        assert train is None or counted["trained"] == runs
     assert same(opened.output(), output)
     monkeypatch.setattr(opened.case, "audited", "batch", raising=False)
     assert opened.ok(protocol.AuditRequest("c", 0))["phase"] == "batch"
 
 
-@pytest.mark.parametrize(("device", "workload", "variant"), [("cuda", "mlp_infer", "graph")])
+@pytest.mark.parametrize(("device", "variant"), [("cuda", "graph")])
 def test_an_audit_by_the_devices_clock_waits_once_for_all_runs(opened, monkeypatch):
     """The time of a wait for each graph would make a true claim look too low."""
     opened.refill(SEED)
@@ -375,45 +272,6 @@ def test_an_audit_by_the_devices_clock_waits_once_for_all_runs(opened, monkeypat
     answer = opened.ok(protocol.AuditRequest("c", 3, "forward_graph"))
     assert answer["calls"] == opened.case._n_repeats
     assert done == ["run", "run", "run", "wait"]
-
-
-# ---- the mask --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
-@pytest.mark.parametrize("size", [1, 65535, 65536, 150_001])
-def test_signs_follow_the_mask(dtype, size):
-    bits = philox.words(SEED, 203, 0, 2048)
-    values = random_tile(65536).astype(dtype).repeat(3)[:size]
-    found = values.copy()
-    flip_signs(found.reshape(-1, 1), sign_mask(SEED))
-    i = np.arange(size)
-    flips = bits[i // 32 % 2048] >> (i % 32).astype(np.uint32) & 1
-    assert np.array_equal(found, np.where(flips == 1, -values, values))
-    assert PERIOD == 65536
-    flip_signs(found, sign_mask(SEED))
-    assert np.array_equal(found, values)
-
-
-def test_seed_0_changes_no_sign():
-    assert not sign_mask(0).any()
-    assert 0.49 < sign_mask(1).mean() < 0.51
-    assert not np.array_equal(sign_mask(1), sign_mask(1 << 32))
-
-
-@pytest.mark.parametrize("variant", ["eager", "graph"])
-def test_a_training_whose_results_are_known_is_the_same(monkeypatch, tmp_path, variant):
-    device = "cpu" if variant == "eager" else "cuda"
-    outputs = []
-    for results in (True, False):
-        opened = Opened(monkeypatch, tmp_path, device, "mlp_train", variant, results=results)
-        assert ("training" in opened.answer["once_ns"]) == results
-        outputs.append(opened.output())
-        closed = opened.ok(protocol.CloseRequest("c"))
-        assert ("loss" in closed["results"]) == results
-    assert outputs[0].keys() == outputs[1].keys()
-    for name, array in outputs[0].items():
-        assert np.array_equal(array, outputs[1][name])
 
 
 # What a run finds after it has made new inputs in memory, in pages that it gets anew.

@@ -111,10 +111,7 @@ def test_hello_describes_the_worker(worker):
     answer = worker.hello()
     assert answer["protocol"] == 2
     assert answer["engine"] == "pytorch"
-    assert answer["capabilities"] == {
-        "mlp_train": ["dataloader", "eager", "compile", "graph", "compile_graph", "manual_graph"],
-        "allocate": ["caching"],
-    }
+    assert answer["capabilities"] == {"allocate": ["caching"]}
     assert all(isinstance(version, str) for version in answer["versions"].values())
     assert answer["once_ns"]["import"] > 0
     device = answer["device"]

@@ -45,10 +45,12 @@ check pytorch-mnist-mixed mnist_train --engine pytorch --set device=cuda --set d
 check allocators allocate --engine cuda --set live=1,100,3000
 check pytorch-allocator allocate --engine pytorch --set device=cuda --set live=1,100
 
-# Odd widths, batches that do not divide the images, an epoch of more steps than one graph holds; every allocator. The
-# single-launch rungs take multiples of eight and at most 64 images; tf32 has two more rungs.
+# Odd widths, batches that do not divide the images; every allocator. The single-launch rungs take multiples of eight and
+# at most 64 images; tf32 has two more rungs.
 check mlp mlp_train --engine cuda --set width=1,30,100 --set depth=2,5 --set batch=1000,59999 --set epochs=1
 check mlp-small mlp_train --engine cuda --set width=16,104,784 --set depth=2,4 --set batch=7,64 --set epochs=1
+# One step of f32: a longer training may hide that its products are TF32.
+check mlp-step mlp_train --engine cuda --set width=104,784 --set images=64 --set dtype=f32
 check mlp-tf32 mlp_train --engine cuda --set width=30,104,784 --set batch=33,64 --set epochs=1 --set dtype=tf32
 check mlp-allocators mlp_train --engine cuda --set width=256 --set batch=100 --set epochs=2 \
     --set allocator=caching,malloc,async,arena

@@ -13,9 +13,7 @@
 #endif
 #define DEPTH 4
 #define BATCH 64
-#ifndef __CUDA_ARCH__  // kernels are declared for the host, too
-#define __CUDA_ARCH__ 900
-#endif
+#include "mlp_workload.cuh"
 #ifdef STAMPED
 enum { AT_START, AT_PRODUCT, AT_COPIES_CHECKED, AT_SUMS_SENT, AT_SUMS_HERE, AT_RESULTS_SENT, AT_TRANSPOSED_UPDATE,
        AT_ACTIVATIONS_HERE, AT_LOGITS_SENT, AT_LAST_DELTAS_HERE, AT_DELTAS_SPREAD, AT_LAST_UPDATE, AT_COPIES_HERE,
@@ -30,27 +28,42 @@ constexpr double of_rung(double split, double tf32, double lanes) {
 }
 constexpr double PRODUCT_US = of_rung(1.1, 0.5, 2.3), UPDATE_US = of_rung(1.1, 0.5, 2.4);
 
-static steps_t problem() {
-    steps_t p = {};
-    p.losses = (float *)zeros(1500 * sizeof(float));
+enum { MOST_STEPS = 1500 };
+
+// The arguments of train_steps, on zeros.
+struct problem_t {
+    array_list<float, DEPTH> w, b;
+    float *x, *losses, *memory;
+    unsigned char *labels, *workspace;
+    int *order, step;
+    float rate;
+    long long epochs, seed, images;
+};
+
+static problem_t problem() {
+    problem_t p = {};
+    p.losses = (float *)zeros(MOST_STEPS * sizeof(float));
     p.memory = (float *)zeros(MEMORY_FLOATS * sizeof(float));
     for (unsigned l = 0; l < DEPTH; l++) {
-        op_t &layer = p.layer[l];
-        layer.n_in = l == 0 ? PIXELS : WIDTH, layer.n_out = l + 1 < DEPTH ? WIDTH : CLASSES, layer.rate = 0.1f;
-        layer.w = (float *)zeros(layer.n_in * layer.n_out * sizeof(float));
-        layer.b = (float *)zeros(layer.n_out * sizeof(float));
+        const unsigned n_in = l == 0 ? PIXELS : WIDTH, n_out = l + 1 < DEPTH ? WIDTH : CLASSES;
+        p.w.address[l] = (float *)zeros(n_in * n_out * sizeof(float));
+        p.b.address[l] = (float *)zeros(n_out * sizeof(float));
     }
-    p.layer[0].x = (float *)zeros(BATCH * PIXELS * sizeof(float));
-    p.layer[0].order = (unsigned *)zeros(1500 * BATCH * sizeof(unsigned));
-    p.layer[DEPTH - 1].labels = (unsigned char *)zeros(BATCH);
+    p.x = (float *)zeros(BATCH * PIXELS * sizeof(float)), p.labels = (unsigned char *)zeros(BATCH);
+    p.order = (int *)zeros(MOST_STEPS * BATCH * sizeof(int));
+    p.rate = 0.1f;
     return p;
 }
 
-static double us_per_step(const launch_of_probe_t &of, steps_t &p) {
-    void *arguments[] = {&p};
+#define ARGUMENTS_OF(p)                                                                                                \
+    {&p.x,    &p.labels, &p.order, &p.w,      &p.b,    &p.losses, &p.workspace,                                        \
+     &p.rate, &p.epochs, &p.seed,  &p.images, &p.step, &p.memory}
+
+static double us_per_step(const launch_of_probe_t &of, problem_t &p) {
+    void *arguments[] = ARGUMENTS_OF(p);
     double us[2];
     for (unsigned i = 0; i < 2; i++) {
-        p.steps = i == 0 ? 200 : 1200, p.rows = p.steps * BATCH;
+        p.epochs = i == 0 ? 200 : 1200, p.images = p.epochs * BATCH;
         us[i] = least_us(of, arguments, [] {});
     }
     return (us[1] - us[0]) / 1000;
@@ -96,19 +109,21 @@ static const stage_row_t STAGE_ROWS[] = {
 };
 
 int main() {
-    steps_t p = problem();
-    const launch_of_probe_t of = {(const void *)train_steps, BLOCKS, THREADS, sizeof(block_t), 0, true};
-    void *arguments[] = {&p};
+    problem_t p = problem();
+    const launch_of_probe_t of = {(const void *)train_steps, BLOCKS, THREADS, sizeof(block_t), CLUSTER, true};
+    void *arguments[] = ARGUMENTS_OF(p);
     prepare(of);
     const double us = us_per_step(of, p);
-    print_stages(of, arguments, p.steps, us, STAGE_ROWS, sizeof STAGE_ROWS / sizeof *STAGE_ROWS);
+    print_stages(of, arguments, (unsigned)p.epochs, us, STAGE_ROWS, sizeof STAGE_ROWS / sizeof *STAGE_ROWS);
     return 0;
 }
 #else
 enum part { PRODUCT, BACK_PRODUCT, UPDATE, UPDATE_IN_REGISTERS, BIAS, LAST_UPDATE, LAST_WEIGHTS, COPIES, IMAGES };
 
 // One part in one block, again and again, on zeros; clocks of all repetitions.
-template <part WHAT> __global__ void __launch_bounds__(THREADS, 1) alone(const __grid_constant__ steps_t p, long long *clocks, unsigned n) {
+template <part WHAT>
+__global__ void __launch_bounds__(THREADS, 1) alone(const __grid_constant__ problem_t of, long long *clocks, unsigned n) {
+    const steps_t p = {of.w, of.b, of.x, (const unsigned *)of.order, of.labels, of.losses, of.memory, BATCH, 1, of.rate};
     trainer_t t(p, *(block_t *)shared_memory);
     for (unsigned i = threadIdx.x; i < sizeof(block_t) / 4; i += THREADS)
         ((unsigned *)&t.block)[i] = 0;
@@ -162,10 +177,8 @@ template <part WHAT> __global__ void __launch_bounds__(THREADS, 1) alone(const _
         clocks[1] = 0;
 }
 
-template <part WHAT> static void alone_row(const steps_t &problem, long long *clocks, const char *name) {
+template <part WHAT> static void alone_row(problem_t &p, long long *clocks, const char *name) {
     const launch_of_probe_t of = {(const void *)alone<WHAT>, 1, THREADS, sizeof(block_t), 0, false};
-    steps_t p = problem;
-    p.steps = 1, p.rows = BATCH;
     unsigned n = 1000;
     void *arguments[] = {&p, &clocks, &n};
     long long taken;
@@ -177,7 +190,7 @@ template <part WHAT> static void alone_row(const steps_t &problem, long long *cl
 }
 
 int main() {
-    steps_t p = problem();
+    problem_t p = problem();
     long long *clocks = (long long *)zeros(16);
     printf("predicted, at 1.98 GHz: a product %.0f clocks, an update %.0f\n", PRODUCT_US * 1980, UPDATE_US * 1980);
     alone_row<PRODUCT>(p, clocks, "product of a tile in shared memory");
@@ -189,7 +202,7 @@ int main() {
     alone_row<LAST_WEIGHTS>(p, clocks, "loads of the last layer's weights, for deltas (200)");
     alone_row<COPIES>(p, clocks, "copies for an update, all there (predicted 800)");
     alone_row<IMAGES>(p, clocks, "copies of images, from the L2 (predicted 1,200)");
-    const launch_of_probe_t of = {(const void *)train_steps, BLOCKS, THREADS, sizeof(block_t), 0, true};
+    const launch_of_probe_t of = {(const void *)train_steps, BLOCKS, THREADS, sizeof(block_t), CLUSTER, true};
     prepare(of);
     row("step", "complete", us_per_step(of, p), "us");
     return 0;

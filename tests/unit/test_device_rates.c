@@ -94,66 +94,6 @@ static void test_library_rates(void **state) {
     assert_true(isnan(matmul_flops_per_s(&rates, MATMUL_F32))); /* too small a product */
 }
 
-static case_result_t training(const char *dtype, double ns) {
-    case_result_t result =
-        make_result("mlp_train", "cuda", 784, (timed_t[]){{"train_device", ns}, {NULL, 0}});
-    set_text(&result.spec.dtype, dtype);
-    result.limit.phase = mem_text("train_device");
-    return result;
-}
-
-/* Its description says how many operations it has. */
-static void test_an_own_operator_raises_no_rate(void **state) {
-    const description_t *gemm;
-    assert_ok(described_add("kernels/gemm", NULL, &gemm, &err));
-    device_rates_t rates = DEVICE_RATES_UNKNOWN;
-    AUTO(result_free) case_result_t result = training("f16", 1);
-    case_free(&result.spec);
-    result.spec = workload_defaults(workload_find(gemm->name));
-    set_text(&result.spec.engine, "cuda");
-    assert_true(matmul_type_of(&result.spec) == MATMUL_F16);
-    device_rates_calibrate(&result, &rates);
-    assert_true(isnan(rates.own_flops_per_s[MATMUL_F16]));
-}
-
-/* The fastest of our own cases counts if it is faster than the library. */
-static void test_own_rates(void **state) {
-    device_rates_t rates = DEVICE_RATES_UNKNOWN;
-    rates.library_flops_per_s[MATMUL_F32] = 50e12;
-    case_result_t result = training("f32", 8e6);
-    const double flops = workload_find("mlp_train")->cost(&result.spec).flops;
-    device_rates_calibrate(&result, &rates);
-    assert_rate(matmul_flops_per_s(&rates, MATMUL_F32), flops / 8e-3);
-    result_free(&result);
-    for (int i = 0; i < 5; i++) {
-        result = training(i == 0 ? "tf32" : "f32", i == 1 ? 20e6 : 1e6);
-        if (i == 2)
-            result.status = CASE_IMPLAUSIBLE;
-        else if (i == 3)
-            result.results_json = mem_text("{\"algorithmic\":true}");
-        else if (i == 4)
-            result.spec.engine[0] = 'p'; /* not "cuda" */
-        device_rates_calibrate(&result, &rates);
-        assert_rate(matmul_flops_per_s(&rates, MATMUL_F32), flops / 8e-3);
-        result_free(&result);
-    }
-    /* Where the library's rate is not known, ours alone is no roof. */
-    assert_rate(rates.own_flops_per_s[MATMUL_TF32], flops / 1e-3);
-    assert_true(isnan(matmul_flops_per_s(&rates, MATMUL_TF32)));
-    rates.library_flops_per_s[MATMUL_F32] = 90e12;
-    assert_true(matmul_flops_per_s(&rates, MATMUL_F32) == 90e12);
-}
-
-static void test_other_work_is_no_rate_of_products(void **state) {
-    device_rates_t rates = DEVICE_RATES_UNKNOWN;
-    case_result_t result =
-        make_result("linreg_train", "cuda", 5000000, (timed_t[]){{"train_device", 1e6}, {NULL, 0}});
-    result.limit.phase = mem_text("train_device");
-    device_rates_calibrate(&result, &rates);
-    assert_true(isnan(rates.own_flops_per_s[MATMUL_F32]));
-    result_free(&result);
-}
-
 /* A run's head tells them where its cases do not. */
 static void test_library_rates_of_a_record(void **state) {
     AUTO(record_free) record_t run = {0};

@@ -68,40 +68,6 @@ static void test_fields(void **state) {
     check_same(&host_fields, &device_fields);
 }
 
-/* The two spell one type differently: the device's name for it everywhere. */
-static void respell(text_list_t *fields) {
-    for (size_t i = 0; i < fields->n; i++)
-        if (text_starts(fields->items[i], "uint32_t ")) {
-            char *same = mem_format("unsigned %s", fields->items[i] + strlen("uint32_t "));
-            free(fields->items[i]);
-            fields->items[i] = same;
-        }
-}
-
-static void test_tables(void **state) {
-    static const struct {
-        const char *host, *device;
-        char separator;
-        size_t n;
-    } TABLES[] = {
-        {"typedef struct stage ", "struct stage_t ", ';', 11},
-        {"typedef struct plan ", "struct plan_t ", ';', 4},
-        {"enum stage_when ", "enum stage_when ", ',', 3},
-        {"enum stage_flags ", "enum stage_flags ", ',', 2},
-    };
-    assert_int_equal(sizeof(stage_t), 24 + 10 * sizeof(uint32_t));
-    assert_int_equal(sizeof(plan_t), 4 * sizeof(uint32_t));
-    for (size_t i = 0; i < COUNT_OF(TABLES); i++) {
-        AUTO_FREE char *host = read_text("bench/engine/launch.h");
-        AUTO_FREE char *device = read_text("kernels/common/launch.cuh");
-        text_list_t host_fields = block(host, TABLES[i].host, TABLES[i].separator);
-        text_list_t device_fields = block(device, TABLES[i].device, TABLES[i].separator);
-        assert_int_equal(host_fields.n, TABLES[i].n);
-        respell(&host_fields);
-        check_same(&host_fields, &device_fields);
-    }
-}
-
 /* ---- Who changes the cores or the priority of another process. */
 
 static pid_t start_waiting(void) {

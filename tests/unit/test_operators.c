@@ -254,7 +254,7 @@ static void test_request_of_a_training(void **state) {
 static void test_a_training_of_lists(void **state) {
     const description_t *added;
     AUTO(text_list_free) text_list_t defines = {0};
-    assert_ok(described_add("tests/fixtures/examples/mlp", NULL, &added, &err));
+    assert_ok(described_add("kernels/mlp_train", NULL, &added, &err));
     const workload_t *workload = workload_find(added->name);
     AUTO(case_free) case_t spec = case_of(workload, "f32");
     workload->constants(&spec, &defines);

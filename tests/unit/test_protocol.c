@@ -29,8 +29,6 @@ static const good_t GOOD[] = {
     {"{\"op\":\"refill\",\"id\":\"a\",\"seed\":0}", OP_REFILL},
     {"{\"op\":\"audit\",\"id\":\"a\",\"runs\":16,\"phase\":\"forward\"}", OP_AUDIT},
     {"{\"op\":\"last\",\"id\":\"a\",\"path\":\"/tmp\"}", OP_LAST},
-    {"{\"op\":\"learned\",\"id\":\"a\",\"most_ns\":1}", OP_LEARNED},
-    {"{\"op\":\"loss\",\"case\":{},\"path\":\"/tmp\"}", OP_LOSS},
     {"{\"op\":\"trace_start\"}", OP_TRACE_START},
     {"{\"op\":\"trace\",\"id\":\"a\",\"path\":\"/tmp/t.json\",\"origin_ns\":0}", OP_TRACE},
     {" {\"id\":\"a\", \"op\":\"close\"} \n", OP_CLOSE},

@@ -1,64 +1,159 @@
-/* Refilled inputs and fresh samples of every workload on the CPU: outputs against those of a case
- * that was opened with inputs whose signs were changed here, element by element. */
+/* Refilled inputs and fresh samples: what a worker's requests do around a session, here one whose output is twice its
+ * input, which open cases share. */
 #include "checks.h"
-#include "cpu_sessions.h"
+#include "io/npy.h"
+#include "made_case.h"
+#include "temporary_folder.h"
+#include "worker/requests.h"
+#include "workloads/common/session_parts.h"
 
-#include <omp.h>
+enum { N = 64, REFILLED = 5 };
+
+static char *folder;
+
+/* ---- a workload ------------------------------------------------------------------------------ */
+
+static float input[N]; /* of all cases */
+
+typedef struct outputs {
+    float y[N], last[N];
+} outputs_t;
+
+static status_t refill_input(session_t *session, uint64_t seed, error_t *err) {
+    for (size_t i = 0; i < N; i++)
+        input[i] = (float)(i + 1 + 100 * seed);
+    return STATUS_OK;
+}
+
+static status_t fill_output(session_t *session, error_t *err) {
+    random_fill(((outputs_t *)session->state)->y, sizeof(float[N]), RANDOM_F32);
+    return STATUS_OK;
+}
+
+static status_t write_y(const float *y, const char *to, text_list_t *arrays, error_t *err) {
+    return output_write(&(output_array_t){.name = "y", .f32 = y, .rows = N}, to, arrays, err);
+}
+
+static void compute(session_t *session) {
+    outputs_t *outputs = session->state;
+    for (size_t i = 0; i < N; i++)
+        outputs->y[i] = 2 * input[i];
+}
+
+static status_t write_output(session_t *session, const char *to, text_list_t *arrays,
+                             error_t *err) {
+    compute(session);
+    return write_y(((outputs_t *)session->state)->y, to, arrays, err);
+}
+
+static status_t write_last(session_t *session, const char *to, text_list_t *arrays, error_t *err) {
+    return write_y(((outputs_t *)session->state)->last, to, arrays, err);
+}
+
+static void close_case(session_t *session) {
+    free(session->state);
+}
+
+static const session_ops_t TWICE = {.workload = "null",
+                                    .refill = refill_input,
+                                    .fill = fill_output,
+                                    .output = write_output,
+                                    .last = write_last,
+                                    .close = close_case};
+
+/* A probe that computes nothing. */
+static status_t write_nothing(session_t *session, recorder_t *recorder, error_t *err) {
+    outputs_t *outputs = session->state;
+    for (unsigned i = 0; i < session->recorder.n_phases; i++)
+        recorder_add(recorder, i, 1);
+    memcpy(outputs->last, outputs->y, sizeof outputs->y);
+    return STATUS_OK;
+}
+
+static status_t sample(session_t *session, recorder_t *recorder, error_t *err) {
+    compute(session);
+    return write_nothing(session, recorder, err);
+}
+
+static session_t *open_session(void) {
+    session_t *session = mem_zeroed(1, sizeof *session);
+    error_t err = ERROR_INIT;
+    session->ops = &TWICE;
+    session->spec = made_case("null", "cpu", "cpu", "twice");
+    workload_complete(workload_find("null"), &session->spec);
+    session->state = mem_zeroed(1, sizeof(outputs_t));
+    session_add_phases(session, CLOCK_HOST, NAMES("total"));
+    session_add_probe(session, "total", sample);
+    refill_input(session, 0, &err);
+    return session;
+}
+
+static void end_session(session_t *session) {
+    close_session(session);
+    free(session);
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+typedef json_t *handler_t(session_t *session, const json_t *request, error_t *err);
+
+static json_t *ask(session_t *session, handler_t *handler, json_t *request) {
+    error_t err = ERROR_INIT;
+    json_t *answer = handler(session, request, &err);
+    if (answer == NULL)
+        fail_msg("%s: %s", session->spec.id, err.text);
+    json_decref(request);
+    return answer;
+}
+
+static void refill(session_t *session, int seed) {
+    json_decref(ask(session, case_refill, json_pack("{s:i}", "seed", seed)));
+}
+
+static json_t *sample_request(int most, json_t *fresh) {
+    return json_pack("{s:I, s:i, s:i, s:i, s:o}", "budget_ns", (json_int_t)100000000000,
+                     "max_samples", most, "warmup_samples", 1, "warmup_ns", 0, "fresh", fresh);
+}
+
+/* What output or last writes first. */
+static double first_of(session_t *session, handler_t *handler) {
+    AUTO(npy_free) npy_t array = {0};
+    error_t err = ERROR_INIT;
+    json_decref(ask(session, handler, json_pack("{s:s}", "path", folder)));
+    AUTO_FREE char *path = mem_format("%s/y.npy", folder);
+    if (npy_read(path, &array, &err) != STATUS_OK)
+        fail_msg("%s", err.text);
+    remove(path);
+    assert_int_equal(array.n, N);
+    return array.values[0];
+}
+
+static double expected_of(int seed) {
+    return 2.0 * (1 + 100 * seed);
+}
 
 static void assert_no_last(session_t *session) {
     error_t err = ERROR_INIT;
-    json_auto_t *request = json_pack("{s:s}", "path", world.folder);
+    json_auto_t *request = json_pack("{s:s}", "path", folder);
     assert_null(case_last(session, request, &err));
     assert_string_equal(err.text, "last before sample with \"fresh\"");
 }
 
-static void assert_equal(const npy_t *found, const npy_t *expected) {
-    assert_in_range(found->n, 1, expected->n);
-    assert_memory_equal(found->values, expected->values, found->n * sizeof *found->values);
-}
-
-static void assert_output(const struct subject *subject, session_t *session,
-                          const npy_t *expected) {
-    npy_t found = array_of(subject, session, case_output);
-    assert_int_equal(found.n, expected->n);
-    assert_equal(&found, expected);
-    npy_free(&found);
-}
-
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-/* What a case writes that was opened with flipped inputs. */
-static npy_t expected_of(const struct subject *subject, const inputs_t *inputs, uint64_t seed) {
-    flip_by_hand(inputs, seed);
-    session_t *session = open_session(subject);
-    npy_t expected = array_of(subject, session, case_output);
-    end_session(session);
-    flip_by_hand(inputs, seed);
-    return expected;
-}
-
-static void check_subject(const struct subject *subject) {
-    AUTO(case_free) case_t spec = subject_case(subject);
-    const inputs_t inputs = subject->inputs(&spec);
-    AUTO(npy_free) npy_t refilled = expected_of(subject, &inputs, REFILLED);
-    AUTO(npy_free) npy_t other = expected_of(subject, &inputs, REFILLED + 1);
-    session_t *session = open_session(subject);
-    AUTO(npy_free) npy_t opened = array_of(subject, session, case_output);
-    assert_memory_not_equal(opened.values, refilled.values, opened.n * sizeof *opened.values);
-    assert_memory_not_equal(other.values, refilled.values, other.n * sizeof *other.values);
+static void test_refill_and_last(void **state) {
+    session_t *session = open_session();
     refill(session, REFILLED + 1);
     refill(session, REFILLED);
-    assert_output(subject, session, &refilled);
+    assert_true(first_of(session, case_output) == expected_of(REFILLED));
     refill(session, 0);
-    assert_output(subject, session, &opened);
+    assert_true(first_of(session, case_output) == expected_of(0));
 
-    /* A second case with the same data has its own inputs, also when it is opened. */
+    /* A second case has its own inputs, also when it is opened. */
     refill(session, REFILLED);
-    session_t *second = open_session(subject);
-    if (session->results_json != NULL) /* of the training that opening runs */
-        assert_string_equal(second->results_json, session->results_json);
-    assert_output(subject, second, &opened);
-    assert_output(subject, session, &refilled);
+    session_t *second = open_session();
+    assert_true(first_of(second, case_output) == expected_of(0));
+    assert_true(first_of(session, case_output) == expected_of(REFILLED));
     refill(second, REFILLED + 1);
     end_session(second);
 
@@ -66,35 +161,21 @@ static void check_subject(const struct subject *subject) {
     json_decref(ask(session, case_sample, sample_request(1, json_null())));
     assert_no_last(session);
     json_decref(ask(session, case_sample, sample_request(1, json_integer(REFILLED + 1))));
-    AUTO(npy_free) npy_t last = array_of(subject, session, case_last);
-    assert_equal(&last, &other);             /* a sample may have fewer losses than are checked */
-    assert_output(subject, session, &other); /* the inputs stay */
+    assert_true(first_of(session, case_last) == expected_of(REFILLED + 1));
+    assert_true(first_of(session, case_output) == expected_of(REFILLED + 1)); /* the inputs stay */
     assert_no_last(session);
     end_session(session);
-    inputs.release(inputs.data);
-}
-
-static void test_refill_and_last(void **state) {
-    for (size_t i = 0; i < COUNT_OF(SUBJECTS); i++)
-        check_subject(&SUBJECTS[i]);
 }
 
 static void test_outputs_are_filled_before_a_fresh_sample(void **state) {
-    for (size_t i = 0; i < COUNT_OF(SUBJECTS); i++) {
-        if (strcmp(SUBJECTS[i].compared, "test_loss") == 0) /* from w and b, by last */
-            continue;
-        session_t *session = open_session(&SUBJECTS[i]);
-        json_decref(ask(session, case_sample, sample_request(1, json_integer(0))));
-        AUTO(npy_free) npy_t right = array_of(&SUBJECTS[i], session, case_last);
-        for (size_t p = 0; p < session->n_probes; p++)
-            session->probes[p].run = write_nothing;
-        json_decref(ask(session, case_sample, sample_request(1, json_integer(0))));
-        AUTO(npy_free) npy_t left = array_of(&SUBJECTS[i], session, case_last);
-        for (size_t k = 0; k < left.n; k++)
-            assert_true(left.values[k] >= -1 && left.values[k] <= 1);
-        assert_true(left.values[0] != right.values[0]);
-        end_session(session);
-    }
+    session_t *session = open_session();
+    json_decref(ask(session, case_sample, sample_request(1, json_integer(0))));
+    assert_true(first_of(session, case_last) == expected_of(0));
+    session->probes[0].run = write_nothing;
+    json_decref(ask(session, case_sample, sample_request(1, json_integer(0))));
+    const double left = first_of(session, case_last);
+    assert_true(left >= -1 && left <= 1);
+    end_session(session);
 }
 
 static size_t samples_of(json_t *answer, const char *phase) {
@@ -125,7 +206,7 @@ static json_t *fresh_of_total(uint64_t seed) {
 /* A driver and caches went cold while the worker waited for the request, but no run but one may see the inputs. */
 static void test_short_runs_on_old_inputs_come_before_a_fresh_one(void **state) {
     for (unsigned is_long = 0; is_long < 2; is_long++) {
-        session_t *session = open_session(&SUBJECTS[0]);
+        session_t *session = open_session();
         for (size_t p = 0; p < session->n_probes; p++)
             session->probes[p].run = write_nothing;
         refill(session, REFILLED);
@@ -148,7 +229,7 @@ static void test_short_runs_on_old_inputs_come_before_a_fresh_one(void **state) 
 }
 
 static void test_number_of_samples(void **state) {
-    session_t *session = open_session(&SUBJECTS[0]);
+    session_t *session = open_session();
     const size_t each = session->n_probes;
     for (size_t p = 0; p < session->n_probes; p++)
         session->probes[p].run = write_nothing; /* each adds a number to all four phases */
@@ -170,11 +251,16 @@ static void test_number_of_samples(void **state) {
     end_session(session);
 }
 
-static int open_with_one_thread(void **state) {
-    omp_set_num_threads(1); /* several would wait for each other */
-    return open_all(state);
+static int open_folder(void **state) {
+    folder = temporary_folder();
+    return 0;
 }
 
-#define GROUP_SET_UP open_with_one_thread
-#define GROUP_TEAR_DOWN close_all
+static int close_folder(void **state) {
+    fs_remove_temporary(&folder);
+    return 0;
+}
+
+#define GROUP_SET_UP open_folder
+#define GROUP_TEAR_DOWN close_folder
 #include "run_tests.h"

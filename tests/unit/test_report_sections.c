@@ -63,19 +63,6 @@ static void device_tells_rates_of_products(void **state) {
     assert_has(text,
                "- cuBLASLt, f32, 8192 × 8192: **50.0 TFLOP/s**; the *matmul* limit of this dtype");
     assert_has(text, "; not used: too small for the rate of a chip");
-    free(text);
-    case_result_t *ours = &run.cases[0];
-    case_free(&ours->spec);
-    ours->spec = workload_defaults(workload_find("mlp_train"));
-    set_text(&ours->spec.engine, "cuda");
-    set_text(&ours->spec.dtype, "f32");
-    ours->spec.id = mem_text("mlp_train/cuda/01_naive/width=784");
-    ours->limit.phase = mem_text("host_to_host");
-    const double own = workload_find("mlp_train")->cost(&ours->spec).flops /
-                       result_median(ours, "host_to_host") * 1e9;
-    plant_gauge(&run, "device", "matmul", 8192LL * 8192 * 4, "f32", 2 * flops / own * 1e9);
-    text = printed(section_device, &run);
-    assert_has(text, "; not used: a CUDA case of this run reached ");
 }
 
 static void environment_says_each_thing_once(void **state) {

@@ -2,8 +2,8 @@
 #include "analysis/learning.h"
 #include "checks.h"
 #include "planted_mnist.h"
+#include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
-#include "workloads/mlp_train/cuda.h"
 
 static case_result_t with_phases(network_phase_t a, network_phase_t b, network_phase_t c) {
     return network_result(&(network_t){
@@ -141,7 +141,7 @@ typedef struct interval {
     int64_t from_ns, to_ns;
 } interval_t;
 
-static mlpt_split_t split_of(const interval_t *intervals, size_t n) {
+static gpu_split_t split_of(const interval_t *intervals, size_t n) {
     trace_event_t events[16] = {{0}};
     for (size_t i = 0; i < n; i++)
         events[i] = (trace_event_t){.kind = intervals[i].kind,
@@ -149,11 +149,11 @@ static mlpt_split_t split_of(const interval_t *intervals, size_t n) {
                                     .start_ns = intervals[i].from_ns,
                                     .end_ns = intervals[i].to_ns};
     const trace_t trace = {.events = events, .n = n};
-    return mlpt_split(&trace, 1000, 2000);
+    return gpu_split(&trace, 1000, 2000);
 }
 
 static void check(const interval_t *intervals, size_t n, int64_t kernels_ns, int64_t driver_ns) {
-    const mlpt_split_t split = split_of(intervals, n);
+    const gpu_split_t split = split_of(intervals, n);
     assert_int_equal(split.epoch_ns, 1000);
     assert_int_equal(split.kernels_ns, kernels_ns);
     assert_int_equal(split.driver_ns, driver_ns);

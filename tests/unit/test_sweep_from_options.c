@@ -79,8 +79,8 @@ static void test_options_that_do_not(void **state) {
         {.expected = "--workload is missing"},
         {.workload = "mlp-infer",
          .expected = "--workload: unknown workload \"mlp-infer\"; did you mean \"mlp_infer\"? "
-                     "(known: mlp_train, null, device, allocate, gemm, linreg_train, "
-                     "mlp_infer, mnist_train, reduce_sum, rms_norm, softmax)"},
+                     "(known: null, device, allocate, gemm, linreg_train, "
+                     "mlp_infer, mlp_train, mnist_train, reduce_sum, rms_norm, softmax)"},
         {.workload = "mlp\xff", .expected = "--workload: found bytes that are not UTF-8"},
         {.workload = "mlp_infer",
          .sets = {"dtype=f32", "copy=\xc3("},

@@ -6,7 +6,6 @@
 
 typedef struct folders {
     char *expected, *found;
-    int64_t epochs; /* of the reference */
 } folders_t;
 
 static int make_folders(void **state) {
@@ -45,7 +44,6 @@ static check_t verify(const folders_t *f, const char *names, double tolerance, c
     AUTO(reference_free) reference_t reference;
     AUTO_FREE char *reason;
     assert_ok(reference_load(f->expected, &list, &reference, &err));
-    reference.epochs = f->epochs;
     check_t check;
     verify_outputs(&reference, f->found, tolerance, &check, &reason);
     assert_true(check.done || names[0] == '\0');
@@ -185,23 +183,6 @@ static void test_wrong_shape(void **state) {
     verify(f, "y", 1, "y has shape (6,), expected (3, 2)");
     write_array(f->expected, "y", y, (size_t[]){6, 1}, 2);
     verify(f, "y", 1, "y has shape (6,), expected (6, 1)");
-}
-
-static void test_losses_may_end_after_the_first_epoch(void **state) {
-    folders_t *f = *state;
-    const double y[6] = {1, 2, 3, 4, 5, 6};
-    f->epochs = 2;
-    write_vector(f->expected, "y", y, 6);
-    write_vector(f->found, "y", y, 3);
-    verify(f, "y", 1e-6, "y has shape (3,), expected (6,)");
-    write_vector(f->expected, "losses", y, 6);
-    write_vector(f->found, "losses", y, 3);
-    verify(f, "losses", 1e-6, NULL);
-    write_vector(f->found, "losses", y, 2);
-    verify(f, "losses", 1e-6, "losses has shape (2,), expected (6,)");
-    f->epochs = 1;
-    write_vector(f->found, "losses", y, 3);
-    verify(f, "losses", 1e-6, "losses has shape (3,), expected (6,)");
 }
 
 static void test_missing_file(void **state) {

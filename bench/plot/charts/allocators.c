@@ -26,13 +26,13 @@ typedef struct panels {
 /* ---- the split ------------------------------------------------------------------------------- */
 
 static const char *allocator_name(const series_t *series) {
-    const char *name = allocator_of(&series->cases[0]->spec);
+    const char *name = case_allocator(&series->cases[0]->spec);
     return name != NULL ? name : "";
 }
 
 /* "CUDA 03_registers": the contender without its allocator. */
 static const char *plain_title(const series_t *series, chart_t *chart) {
-    return allocator_of(&series->cases[0]->spec) == NULL
+    return case_allocator(&series->cases[0]->spec) == NULL
                ? series->title
                : series_title_of(&chart->texts, series, series->variant);
 }

@@ -106,6 +106,13 @@ bool gpu_sample_in_place(const gpu_sample_t *s) {
     return any;
 }
 
+bool gpu_sample_takes_temporaries(const gpu_sample_t *s) {
+    bool any = false;
+    for (size_t i = 0; i < s->n_arrays; i++)
+        any |= s->arrays[i].role == ARRAY_TEMPORARY;
+    return any;
+}
+
 bool gpu_sample_allocates(const gpu_sample_t *s) {
     bool any = false;
     for (size_t i = 0; i < s->n_arrays; i++)

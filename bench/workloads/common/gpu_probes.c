@@ -444,8 +444,7 @@ status_t gpu_sample_add_probes(session_t *session, error_t *err) {
     gpu_sample_t *s = session->state;
     bool allocates = gpu_sample_allocates(s), in = gpu_sample_copies_in(s);
     bool out = gpu_sample_copies_out(s);
-    const char *launch = case_technique(&session->spec, "launch");
-    const bool whole = s->graph || (launch != NULL && launch[0] == 'g');
+    const bool whole = s->graph;
     bool repeats = !gpu_sample_in_place(s); /* else a launch would find what the last one left */
     bool call = whole && !repeats;          /* one that changes its inputs, in a graph */
     s->recapture = recapture;

@@ -14,16 +14,20 @@ enum { POLL_MOST_NS = 1000000000 };
 
 /* ---- techniques ------------------------------------------------------------------------------ */
 
-static bool is(const case_t *spec, const char *technique, const char *choice) {
-    const char *chosen = case_technique(spec, technique);
+static bool is_text(const char *chosen, const char *choice) {
     return chosen != NULL && strcmp(chosen, choice) == 0;
 }
 
+static bool is(const case_t *spec, const char *technique, const char *choice) {
+    return is_text(case_technique(spec, technique), choice);
+}
+
 void gpu_sample_techniques(gpu_sample_t *s, const case_t *spec) {
-    s->alloc = is(spec, "alloc", "arena")     ? ALLOC_ARENA
-               : is(spec, "alloc", "async")   ? ALLOC_ASYNC
-               : is(spec, "alloc", "caching") ? ALLOC_CACHING
-                                              : ALLOC_MALLOC;
+    const char *alloc = case_allocator(spec);
+    s->alloc = is_text(alloc, "arena")     ? ALLOC_ARENA
+               : is_text(alloc, "async")   ? ALLOC_ASYNC
+               : is_text(alloc, "caching") ? ALLOC_CACHING
+                                           : ALLOC_MALLOC;
     s->copy = is(spec, "copy", "pinned")       ? COPY_PINNED
               : is(spec, "copy", "mapped")     ? COPY_MAPPED
               : is(spec, "copy", "overlapped") ? COPY_OVERLAPPED
@@ -32,15 +36,21 @@ void gpu_sample_techniques(gpu_sample_t *s, const case_t *spec) {
     s->poll = is(spec, "wait", "poll");
 }
 
-status_t gpu_sample_applies(const gpu_sample_t *s, const case_t *spec, double need_bytes,
-                            error_t *err) {
-    const bool graph = s->graph || is(spec, "launch", "graph");
+/* A graph replays the addresses of its capture: memory from a cache, which keeps it, is as good as allocated once. */
+void gpu_sample_launch(gpu_sample_t *s, const case_t *spec, bool as_graph) {
+    s->graph = as_graph || is(spec, "launch", "graph");
+    if (s->graph && s->alloc == ALLOC_CACHING)
+        s->alloc = ALLOC_ARENA;
+}
+
+status_t gpu_sample_applies(const gpu_sample_t *s, double need_bytes, error_t *err) {
     /* Twice: the fixed buffers and those of a sample. */
     TRY(gpu_room(s->gpu, s->copy == COPY_MAPPED ? 0 : 2 * need_bytes, err));
-    if (graph && s->alloc != ALLOC_ARENA)
-        return error_set(err, STATUS_FAILED,
-                         "launch=graph replays fixed addresses: needs alloc=arena");
-    if (graph && s->copy == COPY_PAGEABLE)
+    if (s->graph && s->alloc != ALLOC_ARENA)
+        return error_set(
+            err, STATUS_FAILED,
+            "launch=graph replays fixed addresses: needs memory from arena or caching");
+    if (s->graph && s->copy == COPY_PAGEABLE)
         return error_set(err, STATUS_FAILED,
                          "launch=graph copies without a call: needs copy=pinned, mapped or "
                          "overlapped");
@@ -148,19 +158,12 @@ static uint64_t calls_of_driver(const gpu_sample_t *s) {
 /* Of a training whose steps take memory: in its first run, and in a later one. */
 static void note_driver_calls(session_t *session, uint64_t later) {
     const gpu_sample_t *s = session->state;
-    bool takes = false;
-    for (size_t i = 0; i < s->n_arrays; i++)
-        takes |= s->arrays[i].role == ARRAY_TEMPORARY;
-    if (!takes || s->steps == 0)
+    if (!gpu_sample_takes_temporaries(s) || s->steps == 0)
         return;
-    json_t *results =
-        session->results_json != NULL ? json_loads(session->results_json, 0, NULL) : json_object();
-    json_object_set_new(results, "epochs",
-                        json_pack("[{s:I}, {s:I}]", "driver_calls",
-                                  (json_int_t)s->first_driver_calls, "driver_calls",
-                                  (json_int_t)later));
-    free(session->results_json);
-    session->results_json = results_text(results);
+    session_add_result(session, "epochs",
+                       json_pack("[{s:I}, {s:I}]", "driver_calls",
+                                 (json_int_t)s->first_driver_calls, "driver_calls",
+                                 (json_int_t)later));
 }
 
 status_t gpu_sample_prepare(session_t *session, error_t *err) {

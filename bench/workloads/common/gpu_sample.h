@@ -7,6 +7,7 @@
 #include "allocators/allocator.h"
 #include "engine/gpu.h"
 #include "engine/session.h"
+#include "engine/trace.h"
 #include "workloads/common/session_parts.h"
 
 #include <stdbool.h>
@@ -109,7 +110,7 @@ struct gpu_sample {
     gpu_copy_t copy;
     bool upload;       /* copy the weights in each sample */
     bool poll;         /* wait=poll */
-    bool graph;        /* a rung asks for launch=graph */
+    bool graph;        /* launch=graph, or a rung asks for it */
     bool fill_outputs; /* with random values, in the next sample */
     size_t steps; /* of a training that is compared by a step, which has the phases of `trains` */
     train_phases_t trains;
@@ -128,9 +129,10 @@ struct gpu_sample {
 
 /* Read the techniques of a case. */
 void gpu_sample_techniques(gpu_sample_t *s, const case_t *spec);
+/* The technique `launch`; `as_graph`: a rung asks for a graph. */
+void gpu_sample_launch(gpu_sample_t *s, const case_t *spec, bool as_graph);
 /* Can this machine run this combination of techniques? `need_bytes`: of all arrays, on the device. */
-status_t gpu_sample_applies(const gpu_sample_t *s, const case_t *spec, double need_bytes,
-                            error_t *err);
+status_t gpu_sample_applies(const gpu_sample_t *s, double need_bytes, error_t *err);
 /* Allocate host and device memory, copy the inputs, and run a sample. */
 status_t gpu_sample_prepare(session_t *session, error_t *err);
 /* Also after a failure, when the driver may refuse every call: ignores its errors. */
@@ -152,6 +154,18 @@ status_t gpu_sample_fill_device(gpu_sample_t *s, bool fixed, error_t *err);
 status_t gpu_sample_host_inputs(gpu_sample_t *s, error_t *err);
 /* Fill the outputs and run, so that each output's `to` has what was computed. */
 status_t gpu_sample_output(session_t *session, error_t *err);
+
+/* Of a training that takes temporaries: trace one more call, and add the split of its time to the results. Without CUPTI
+ * there is none (gpu_split.c). */
+status_t gpu_sample_split(session_t *session, error_t *err);
+
+/* A kernel or copy ran; none did, but the host was inside the driver's allocator; or neither. */
+typedef struct gpu_split {
+    int64_t kernels_ns, driver_ns, epoch_ns; /* the rest of the last */
+} gpu_split_t;
+
+/* Of the events between `from_ns` and `to_ns`; kernels may overlap. */
+gpu_split_t gpu_split(const trace_t *trace, int64_t from_ns, int64_t to_ns);
 
 /* Samples whose copies run while the kernel computes (gpu_overlap.c). */
 enum { OVERLAP_CHUNKS_MOST = 16 };
@@ -206,6 +220,7 @@ bool array_varies(const gpu_array_t *array);
 bool array_each_sample(const gpu_sample_t *s, const gpu_array_t *array);
 /* Does a run replace an input? */
 bool gpu_sample_in_place(const gpu_sample_t *s);
+bool gpu_sample_takes_temporaries(const gpu_sample_t *s);
 /* Does a sample allocate, copy in, copy out anything? Empty phases are not reported. */
 bool gpu_sample_allocates(const gpu_sample_t *s);
 bool gpu_sample_copies_in(const gpu_sample_t *s);

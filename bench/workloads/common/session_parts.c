@@ -85,46 +85,6 @@ const void *random_fill(void *to, size_t bytes, random_kind_t kind) {
     return tile;
 }
 
-/* ==== signs of a refill ======================================================================= */
-
-enum { BITS = 32 };
-
-static const uint32_t SIGN = 0x80000000;
-
-static void flip_by_mask(signs_t *flips, uint64_t seed) {
-    if (seed == 0)
-        return;
-    for (size_t k = 0; k < SIGNS_WORDS; k++)
-        flips->words[k] ^= rng_word(seed, STREAM_SIGNS, k);
-}
-
-void signs_between(uint64_t from, uint64_t to, signs_t *flips) {
-    memset(flips, 0, sizeof *flips);
-    flip_by_mask(flips, from);
-    flip_by_mask(flips, to);
-}
-
-/* At most one period. Through copies, because a float is no uint32_t to the compiler. */
-WIDEST_VECTORS static void flip_floats(float *values, size_t n, const signs_t *flips) {
-    for (size_t first = 0; first < n; first += BITS) {
-        const size_t count = n - first < BITS ? n - first : BITS;
-        const uint32_t word = flips->words[first / BITS];
-        uint32_t bits[BITS] = {0};
-        memcpy(bits, values + first, count * sizeof *bits);
-#pragma omp simd
-        for (unsigned i = 0; i < BITS; i++)
-            bits[i] ^= word << (BITS - 1 - i) & SIGN;
-        memcpy(values + first, bits, count * sizeof *bits);
-    }
-}
-
-/* By one thread: several leave the values in as many caches and go on spinning, and a copy to the
- * device that follows takes up to 1.7 times as long (docs/cheating.md). */
-void signs_flip_floats(float *values, size_t n, const signs_t *flips) {
-    for (size_t first = 0; first < n; first += SIGNS_PERIOD)
-        flip_floats(values + first, n - first < SIGNS_PERIOD ? n - first : SIGNS_PERIOD, flips);
-}
-
 /* ==== data that cases share =================================================================== */
 
 void *shared_data_find(const shared_pool_t *pool, const void *shape) {
@@ -202,17 +162,6 @@ status_t session_open_cublaslt(session_t *session, cublaslt_api_t *api, error_t 
     return session_skip(session, status);
 }
 
-status_t session_is_ref(session_t *session, const case_t *spec, bool *is_ref, error_t *err) {
-    *is_ref = strcmp(spec->variant, "ref") == 0;
-    if (!*is_ref && strcmp(spec->variant, "omp") != 0)
-        return error_set(err, STATUS_FAILED, "no variant \"%s\" (known: ref, omp)", spec->variant);
-    if (*is_ref || strcmp(spec->dtype, "f32") == 0)
-        return STATUS_OK;
-    return session_skip(session,
-                        error_set(err, STATUS_FAILED, "dtype %s: only f32 is written for %s",
-                                  spec->dtype, spec->variant));
-}
-
 void session_add_phases(session_t *session, clock_domain_t clock, const char *const *names) {
     for (; *names != NULL; names++)
         recorder_phase(&session->recorder, *names, clock);
@@ -225,6 +174,14 @@ status_t host_room(double need_bytes, error_t *err) {
     char need[UNITS_TEXT], room[UNITS_TEXT];
     return error_set(err, STATUS_FAILED, "needs %s of host memory, %s are free",
                      units_bytes(need, need_bytes), units_bytes(room, room_bytes));
+}
+
+void session_add_result(session_t *session, const char *key, json_t *value) {
+    json_t *results =
+        session->results_json != NULL ? json_loads(session->results_json, 0, NULL) : json_object();
+    json_object_set_new(results, key, value);
+    free(session->results_json);
+    session->results_json = results_text(results);
 }
 
 char *results_text(json_t *results) {

@@ -40,23 +40,6 @@ const void *random_fill(void *to, size_t bytes, random_kind_t kind);
 
 uint32_t random_below(uint32_t n); /* 0 … n - 1 */
 
-/* Refilled inputs: a seed sets the signs of a case's inputs, the same in every engine. Element i of
- * each input array has the opposite sign if bit i mod 65536 of the seed's mask is set; word k of the
- * mask is word k of STREAM_SIGNS with the seed as its key (docs/worker-protocol.md). Seed 0: the
- * inputs as opened. */
-
-enum { STREAM_SIGNS = 203, SIGNS_WORDS = 2048, SIGNS_PERIOD = 32 * SIGNS_WORDS };
-
-typedef struct signs {
-    uint32_t words[SIGNS_WORDS];
-} signs_t;
-
-/* The mask that turns inputs of seed `from` into those of seed `to`. */
-void signs_between(uint64_t from, uint64_t to, signs_t *flips);
-
-/* `n` elements from element 0, or a multiple of SIGNS_PERIOD, of an array. */
-void signs_flip_floats(float *values, size_t n, const signs_t *flips);
-
 /* Data shared by open cases: made for the first of them, freed with the last. Not thread-safe.
  *
  * Cases share inputs even if they are refilled with different seeds: each refills with its own before
@@ -104,15 +87,14 @@ status_t session_skip(session_t *session, status_t status);
 /* Open cuBLASLt; without it the case is skipped. */
 status_t session_open_cublaslt(session_t *session, cublaslt_api_t *api, error_t *err);
 
-/* Is a CPU case the oracle "ref", or "omp"? Fails for other variants, and skips "omp" with a dtype
- * other than f32, the only one that it computes in. */
-status_t session_is_ref(session_t *session, const case_t *spec, bool *is_ref, error_t *err);
-
 /* Declare phases of one clock, numbered in order; `names` ends with NULL. */
 void session_add_phases(session_t *session, clock_domain_t clock, const char *const *names);
 
 /* Is this much host memory free? Otherwise fails with both numbers. */
 status_t host_room(double need_bytes, error_t *err);
+
+/* Add to a session's results, or replace there; takes the value. */
+void session_add_result(session_t *session, const char *key, json_t *value);
 
 /* A session's results as text, which the caller frees; releases the JSON. */
 char *results_text(json_t *results);

@@ -69,22 +69,12 @@ typedef enum bounded_by { BOUNDED_BY_NOTHING, BOUNDED_BY_PASSES, BOUNDED_BY_STEP
 
 #define WORKLOAD_SKIPS "SKIP: "
 
-/* Files that a workload reads, for `bench doctor`. */
-typedef struct workload_files {
-    const char *what;
-    /* As dataset_find(): NULL is not a failure. The caller frees the folder. */
-    status_t (*find)(const char *root, char **folder, error_t *err);
-    const char *missing, *costs, *install;     /* if there are none */
-    const char *broken_costs, *broken_install; /* if find() fails */
-} workload_files_t;
-
 typedef struct workload workload_t;
 struct workload {
     const char *name;
     const char *summary;
-    const char *folder;            /* of its rungs; NULL: kernels/<name>/ */
-    bool is_of_project;            /* … where a root has that: kernels/<name>/ */
-    const workload_files_t *files; /* NULL: it needs none */
+    const char *folder; /* of its rungs; NULL: kernels/<name>/ */
+    bool is_of_project; /* … where a root has that: kernels/<name>/ */
     const param_spec_t *params;
     size_t n_params;
     /* The parameter on the x axis of charts, its name in their texts ("against …", "at each …"),
@@ -111,7 +101,6 @@ struct workload {
     const char *(*arithmetic)(const case_t *spec);
     /* The least precise factors that its products may have: "f16", "tf32", …; NULL: unknown. NULL: the dtype. */
     const char *(*factors)(const case_t *spec);
-    bool has_stages;                  /* its rungs define STAGES and PLAN, not LAUNCH */
     const char *const *cuda_builtin;  /* NULL-terminated; variants of the cuda engine that need no
                                          .cu file, beside the rungs of kernels/<name>/ */
     const char *const *cpu_variants;  /* NULL-terminated; "ref" is the oracle; NULL for none */
@@ -119,9 +108,7 @@ struct workload {
     const char *const *pytorch_variants; /* modes that the PyTorch worker knows */
     const char *const *pytorch_polling;  /* those of them that poll for the output; NULL: none */
     const char *const *jax_variants;     /* modes that the JAX worker knows */
-    /* Of the arrays of an output, those that a timed sample leaves, NULL-terminated. NULL: all. */
-    const char *const *sampled_arrays;
-    bool sample_is_epoch; /* then its "losses" are the first of those of an output */
+    bool sample_is_epoch;                /* of a training, as a step may be, too */
     repeats_t repeats;
     const char *pytorch_oracle; /* mode of the PyTorch worker that is the oracle; NULL: C has it */
     const char *c_oracle; /* variant of engine "cpu" that is the oracle in its place; or NULL */
@@ -138,7 +125,7 @@ struct workload {
     /* Compile-time constants "NAME=value" for kernel sources; the compiler gets only those that the
      * source mentions. Of "NAME=SKIP: why" a source that mentions it is skipped. */
     void (*constants)(const case_t *spec, text_list_t *defines);
-    /* Can this program be launched? NULL: it has LAUNCH, or STAGES and PLAN. */
+    /* Can this program be launched? NULL: it has LAUNCH. */
     status_t (*check_program)(const workload_t *workload, const cubin_t *cubin, error_t *err);
 };
 
@@ -202,17 +189,10 @@ static inline double workload_exact(const case_t *spec) {
     return 1e-12;
 }
 
-/* workload_t.arithmetic of matrix products in the case's dtype. */
-static inline const char *workload_multiplies(const case_t *spec) {
-    return spec->dtype;
-}
-
-extern const workload_t workload_mlp_train;
 extern const workload_t workload_null, workload_device, workload_allocate;
 
 /* One table of functions per workload and engine. */
 
-extern const session_ops_t mlp_train_cpu, mlp_train_cuda;
 extern const session_ops_t null_synthetic, null_cuda;
 extern const session_ops_t device_copy_cpu, device_copy_cuda;
 extern const session_ops_t allocate_cpu, allocate_cuda;

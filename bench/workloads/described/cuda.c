@@ -253,13 +253,19 @@ static status_t check_driver(const described_cuda_t *s, error_t *err) {
                            "cooperative and overlapping launches need");
 }
 
-static status_t check_cluster(const described_cuda_t *s, size_t i, int resident, error_t *err) {
-    const unsigned *cluster = s->sizes[i].cluster;
-    return resident > 0 ? STATUS_OK
-                        : error_set(err, STATUS_FAILED,
-                                    "a cluster of %u x %u x %u such blocks does not fit on this "
-                                    "GPU",
-                                    cluster[0], cluster[1], cluster[2]);
+/* So many clusters are resident. Those of a cooperative launch wait for each other. */
+static status_t check_clusters(const described_cuda_t *s, size_t i, int resident, error_t *err) {
+    const unsigned *cluster = s->sizes[i].cluster, blocks = product(s->sizes[i].grid);
+    if (resident == 0)
+        return error_set(err, STATUS_FAILED,
+                         "a cluster of %u x %u x %u such blocks does not fit on this GPU",
+                         cluster[0], cluster[1], cluster[2]);
+    if (!s->launches.items[i].cooperative || blocks <= (unsigned)resident * product(cluster))
+        return STATUS_OK;
+    return error_set(err, STATUS_FAILED,
+                     "a cooperative launch of %u blocks in clusters of %u, of which %u blocks are "
+                     "resident",
+                     blocks, product(cluster), (unsigned)resident * product(cluster));
 }
 
 /* Of a kernel that is loaded. A driver's error is no skip. */
@@ -273,13 +279,14 @@ static status_t check_attributes(session_t *session, const described_cuda_t *s, 
     if (config.n_attributes == 0)
         return STATUS_OK;
     TRY(session_skip(session, check_driver(s, err)));
-    if (s->launches.items[i].cooperative) {
+    const bool in_clusters = product(size->cluster) > 1 && api->max_clusters != NULL;
+    if (s->launches.items[i].cooperative && !in_clusters) {
         CUDA(occupancy(&n, s->functions[i], (int)product(size->threads), size->shared));
         TRY(session_skip(session, check_cooperative(s, i, n, err)));
     }
-    if (product(size->cluster) > 1 && api->max_clusters != NULL) {
+    if (in_clusters) {
         CUDA(max_clusters(&n, s->functions[i], &config));
-        TRY(session_skip(session, check_cluster(s, i, n, err)));
+        TRY(session_skip(session, check_clusters(s, i, n, err)));
     }
     return STATUS_OK;
 }
@@ -505,7 +512,7 @@ static status_t check_room(session_t *session, const case_t *spec, size_t worksp
     const double host_bytes = described_host_bytes(s->shapes, s->n_shapes);
     TRY(host_room((s->sample.copy == COPY_PAGEABLE ? 1 : 2) * host_bytes, err));
     return gpu_sample_applies(
-        &s->sample, spec, device_bytes + (double)workspace_bytes + (double)s->temporary_bytes, err);
+        &s->sample, device_bytes + (double)workspace_bytes + (double)s->temporary_bytes, err);
 }
 
 /* ---- copy=overlapped -------------------------------------------------------------------------- */
@@ -604,7 +611,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
         TRY(described_code_load(session, request->object, &workspace_bytes, err));
     else
         TRY(described_program_load(session, request->cubin, &workspace_bytes, err));
-    sample->graph = s->launches.as_graph || s->code.as_graph;
+    gpu_sample_launch(sample, spec, s->launches.as_graph || s->code.as_graph);
     sample->steps = described_is_by_step(s->description) ? s->steps : 0;
     list_roles(s, workspace_bytes);
     /* Before making gigabytes of data. */
@@ -693,5 +700,6 @@ const session_ops_t described_cuda = {.workload = SESSION_DESCRIBED,
                                       .fill = gpu_sample_fill,
                                       .output = output,
                                       .last = last,
+                                      .finish = gpu_sample_split,
                                       .close = close_case,
                                       .repeat = gpu_sample_repeat};

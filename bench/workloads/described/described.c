@@ -17,7 +17,7 @@
 
 /* ==== as a workload =========================================================================== */
 
-enum { MOST_CHOICES = 4 };
+enum { MOST_CHOICES = 4, MODES_MOST = 8 };
 
 /* Lives as long as the process: cases point at their workload. */
 typedef struct described_entry {
@@ -27,6 +27,7 @@ typedef struct described_entry {
     technique_spec_t techniques[DESCRIBED_TECHNIQUES + DESCRIBED_OWN];
     const char *choices[DESCRIBED_TECHNIQUES][MOST_CHOICES + 1];
     const char *dtypes[DESCRIBED_DTYPES + 1];
+    const char *modes[MODES_MOST + 1]; /* of PyTorch, of a training */
 } described_entry_t;
 
 static described_entry_t **entries;
@@ -40,8 +41,6 @@ static const char *const MODES_OF_ALL[] = {"eager",         "inference", "compil
                                            "compile_graph", "mapped",    NULL};
 static const char *const MODES_OF_TRAININGS[] = {"eager",         "inference",   "compile", "graph",
                                                  "compile_graph", "combo_graph", NULL};
-static const char *const MODES_BY_HAND[] = {"eager",         "inference",   "compile",      "graph",
-                                            "compile_graph", "combo_graph", "manual_graph", NULL};
 static const char *const POLLING[] = {"mapped", NULL};
 static const char *const JAX_MODES[] = {"jit", "aot", "overlap", NULL};
 static const char *const JAX_MODES_OF_ALL[] = {"jit", "aot", NULL};
@@ -396,6 +395,7 @@ static void order_choices(described_entry_t *entry, size_t technique) {
         if (strcmp(*choice, by_default) != 0)
             choices[n++] = *choice;
     entry->techniques[technique] = *spec;
+    entry->techniques[technique].name = description_technique(&entry->description, technique);
     entry->techniques[technique].choices = choices;
 }
 
@@ -420,8 +420,19 @@ static size_t add_scalars(described_entry_t *entry, size_t n) {
     return n;
 }
 
+static void list_modes(described_entry_t *entry) {
+    size_t n = 0;
+    for (const char *const *mode = MODES_OF_TRAININGS; *mode != NULL; mode++)
+        entry->modes[n++] = *mode;
+    if (entry->description.has_manual_training)
+        entry->modes[n++] = "manual_graph";
+    if (entry->description.has_dataloader)
+        entry->modes[n++] = "dataloader";
+}
+
 static void make_workload(described_entry_t *entry) {
     const description_t *d = &entry->description;
+    list_modes(entry);
     for (size_t i = 0; i < d->params.n; i++)
         entry->params[i] =
             (param_spec_t){.name = d->params.items[i],
@@ -463,10 +474,9 @@ static void make_workload(described_entry_t *entry) {
         .techniques = entry->techniques,
         .n_techniques = DESCRIBED_TECHNIQUES + d->n_own,
         .dtypes = entry->dtypes,
-        .pytorch_variants = d->splits                ? MODES
-                            : d->has_manual_training ? MODES_BY_HAND
-                            : d->steps != NULL       ? MODES_OF_TRAININGS
-                                                     : MODES_OF_ALL,
+        .pytorch_variants = d->splits          ? MODES
+                            : d->steps != NULL ? entry->modes
+                                               : MODES_OF_ALL,
         .pytorch_polling = POLLING,
         .jax_variants = !d->has_jax        ? NULL
                         : d->splits        ? JAX_MODES

@@ -414,7 +414,8 @@ static status_t check_techniques(const node_t *top, const description_t *descrip
     error_t wrong = ERROR_INIT;
     for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++)
         if (description->techniques[i] != NULL)
-            case_add_technique(&spec, described_techniques()[i].name, description->techniques[i]);
+            case_add_technique(&spec, description_technique(description, i),
+                               description->techniques[i]);
     const status_t status = description_techniques(description, &spec, &wrong);
     case_free(&spec);
     return status == STATUS_OK ? STATUS_OK : node_error(&techniques, err, "%s", wrong.text);
@@ -647,6 +648,7 @@ status_t description_load(const char *folder, description_t *description, error_
         description->folder = realpath(folder, NULL);
         description->has_jax = reference_defines(folder, description_jax_function(description));
         description->has_manual_training = reference_defines(folder, "manual_training");
+        description->has_dataloader = reference_defines(folder, "dataloader");
         description->has_evaluate = reference_defines(folder, "evaluate");
         status = find_c_reference(folder, description, err);
         if (status != STATUS_OK)

@@ -105,6 +105,7 @@ typedef struct description {
     bool offered[DESCRIBED_PARAMS]; /* an argument, and a constant for a rung that mentions it */
     /* Defaults of described_techniques(), in their order. */
     const char *techniques[DESCRIBED_TECHNIQUES];
+    bool says_allocator; /* its cases spell the technique `alloc` so */
     /* Techniques that only its rungs know, by macros; in expressions of tolerances the number of the choice. */
     struct {
         const char *name, *choices[DESCRIBED_CHOICES + 1]; /* the first is the default */
@@ -136,8 +137,10 @@ typedef struct description {
     bounded_by_t bounded_by; /* of a training */
     expression_t *whole;     /* steps of all of it, of which a call is a part; NULL: it is a call */
     expression_t *seed;      /* whose inputs it has; NULL: 1 */
-    bool has_manual_training; /* its reference.py has gradients by hand beside those of PyTorch */
-    bool has_evaluate;        /* its reference.py says what a whole training has learned */
+    bool
+        has_manual_training; /* its reference.py has gradients by hand beside those of PyTorch, … */
+    bool has_dataloader;     /* … and all steps with a loader of data in host memory */
+    bool has_evaluate;       /* its reference.py says what a whole training has learned */
 } description_t;
 
 /* The description in a folder, "…/workload.json"; or "…/operator.json", its former name, if there is only that. The
@@ -159,6 +162,8 @@ status_t description_check_files(const description_t *description, error_t *err)
 
 /* What a rung may be measured with, DESCRIBED_TECHNIQUES of them. */
 const technique_spec_t *described_techniques(void);
+/* The name that one has in cases. */
+const char *description_technique(const description_t *description, size_t technique);
 /* Can the case be run with these techniques? STATUS_FAILED: `weights=upload: no input of gemm has "weights": true`. */
 status_t description_techniques(const description_t *description, const case_t *spec, error_t *err);
 

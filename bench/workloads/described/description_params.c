@@ -14,8 +14,8 @@
 
 status_t check_param_name(const node_t *node, const char *name, const description_t *description,
                           error_t *err) {
-    static const char *const TAKEN[] = {"alloc",  "copy",   "launch",  "wait",    "weights",
-                                        "device", "engine", "variant", "workload"};
+    static const char *const TAKEN[] = {"alloc",  "allocator", "copy", "device",  "engine",
+                                        "launch", "variant",   "wait", "weights", "workload"};
     for (size_t i = 0; i < sizeof TAKEN / sizeof TAKEN[0]; i++)
         if (strcmp(name, TAKEN[i]) == 0)
             return node_error(node, err,
@@ -342,7 +342,8 @@ status_t check_sweep(const node_t *top, const description_t *description, error_
 
 /* By default a rung gets what PyTorch's best modes have: memory that is there, pinned where it is copied. */
 static const technique_spec_t TECHNIQUES[DESCRIBED_TECHNIQUES] = {
-    {"alloc", "source of device memory in each sample (async, caching: freed memory is reused)",
+    {TECHNIQUE_ALLOC,
+     "source of device memory in each sample (async, caching: freed memory is reused)",
      NAMES("malloc", "async", "arena", "caching")},
     {"copy",
      "type of host memory to copy from and to (overlapped: pinned, in chunks on three streams)",
@@ -358,6 +359,11 @@ static const char *const DEFAULTS[DESCRIBED_TECHNIQUES] = {"arena", "pinned", "r
 
 const technique_spec_t *described_techniques(void) {
     return TECHNIQUES;
+}
+
+const char *description_technique(const description_t *description, size_t technique) {
+    return technique == 0 && description->says_allocator ? TECHNIQUE_ALLOCATOR
+                                                         : TECHNIQUES[technique].name;
 }
 
 /* One of its own: [first, …], the first its default. */
@@ -401,9 +407,11 @@ status_t read_techniques(const node_t *top, description_t *description, error_t 
     const char *names[DESCRIBED_TECHNIQUES + DESCRIBED_OWN], *name;
     size_t n = DESCRIBED_TECHNIQUES;
     json_t *value;
+    const node_t allocator = node_member(&techniques, TECHNIQUE_ALLOCATOR);
     memcpy(description->techniques, DEFAULTS, sizeof DEFAULTS);
+    description->says_allocator = node_exists(&allocator);
     for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++)
-        names[i] = TECHNIQUES[i].name;
+        names[i] = description_technique(description, i);
     json_object_foreach((json_t *)techniques.json, name, value) {
         const node_t own = node_member(&techniques, name);
         if (json_is_array(value) && !text_is_one_of(name, names, DESCRIBED_TECHNIQUES)) {

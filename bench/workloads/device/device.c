@@ -61,7 +61,7 @@ enum { PHASE_BARRIER };
 
 typedef struct barrier {
     gpu_t *gpu;
-    gpu_program_t program;
+    gpu_kernel_t kernel, checks;
     gpu_memory_t memory;
     size_t n_words;
     cu_pointer_t words; /* barriers passed by all blocks, errors, one word per block */
@@ -74,15 +74,19 @@ static cu_pointer_t word_at(const barrier_t *s, unsigned index) {
 }
 
 /* One block per multiprocessor. */
-static status_t launch_barrier(barrier_t *s, const char *entry, error_t *err) {
+static status_t launch_barrier(barrier_t *s, const gpu_kernel_t *kernel, error_t *err) {
     cu_pointer_t words[] = {word_at(s, WORD_COUNTER), word_at(s, WORD_ARRIVED),
                             word_at(s, WORD_WRONG)};
     void *arguments[] = {&words[0], &words[1], &words[2]};
-    for (size_t i = 0; i < s->program.n_stages; i++)
-        if (strcmp(s->program.stages[i].spec.entry, entry) == 0)
-            return gpu_stage_launch(s->gpu, &s->program.stages[i], (size_t)s->gpu->multiprocessors,
-                                    s->gpu->stream, arguments, err);
-    return error_set(err, STATUS_FAILED, "its STAGES have no kernel \"%s\"", entry);
+    cu_launch_attribute_t together = {.id = CU_LAUNCH_COOPERATIVE, .value.flag = 1};
+    const cu_launch_config_t config = {.grid = {(unsigned)s->gpu->multiprocessors, 1, 1},
+                                       .block = {kernel->launch.threads, 1, 1},
+                                       .stream = s->gpu->stream,
+                                       .attributes = &together,
+                                       .n_attributes = 1};
+    return cuda_check(&s->gpu->api,
+                      s->gpu->api.launch_ex(&config, kernel->function, arguments, NULL),
+                      "launch_ex", err);
 }
 
 static status_t clear(barrier_t *s, error_t *err) {
@@ -94,7 +98,7 @@ static status_t probe_barrier(session_t *session, recorder_t *recorder, error_t 
     double ns;
     TRY(clear(s, err));
     TRY(gpu_record(s->gpu, 0, err));
-    TRY(launch_barrier(s, "barrier", err));
+    TRY(launch_barrier(s, &s->kernel, err));
     TRY(device_time(s->gpu, &ns, err));
     recorder_add(recorder, PHASE_BARRIER, ns / DEVICE_BARRIERS);
     return STATUS_OK;
@@ -103,7 +107,8 @@ static status_t probe_barrier(session_t *session, recorder_t *recorder, error_t 
 static void close_case_barrier(session_t *session) {
     barrier_t *s = session->state;
     gpu_memory_free(&s->memory, s->gpu);
-    gpu_program_unload(s->gpu, &s->program);
+    gpu_kernel_unload(s->gpu, &s->kernel);
+    gpu_kernel_unload(s->gpu, &s->checks);
     free(s);
 }
 
@@ -115,7 +120,7 @@ static status_t output_barrier(session_t *session, const char *folder, text_list
     (void)arrays;
     uint32_t words[WORD_ARRIVED];
     TRY(clear(s, err));
-    TRY(launch_barrier(s, "check", err));
+    TRY(launch_barrier(s, &s->checks, err));
     TRY(gpu_sync(s->gpu, err));
     TRY(gpu_copy_out(s->gpu, words, s->words, sizeof words, err));
     const uint32_t passed = DEVICE_BARRIERS * (uint32_t)s->gpu->multiprocessors;
@@ -144,12 +149,13 @@ static status_t prepare_barrier(session_t *session, const open_request_t *reques
             error_set(
                 err, STATUS_FAILED,
                 "a grid barrier needs cuLaunchKernelEx: this driver is older than CUDA 11.8"));
-    TRY(gpu_program_load(s->gpu, request->cubin, &s->program, err));
-    session_add_once(session, "module_load", s->program.load_ns);
+    TRY(gpu_kernel_load(s->gpu, request->cubin, "device", &s->kernel, err));
+    TRY(gpu_kernel_load(s->gpu, request->cubin, "check", &s->checks, err));
+    session_add_once(session, "module_load", s->kernel.load_ns);
     s->n_words = WORD_ARRIVED + (size_t)s->gpu->multiprocessors;
     TRY(gpu_memory_device(&s->memory, s->gpu, s->n_words * sizeof(uint32_t), &s->words, err));
     TRY(clear(s, err));
-    TRY(launch_barrier(s, "barrier", err));
+    TRY(launch_barrier(s, &s->kernel, err));
     TRY(gpu_sync(s->gpu, err));
     recorder_phase(&session->recorder, "barrier", CLOCK_DEVICE);
     session_add_probe(session, "barrier", probe_barrier);
@@ -484,9 +490,9 @@ static status_t open_cuda(session_t *session, const open_request_t *request, err
 }
 
 static status_t prepare_cpu(session_t *session, const open_request_t *request, error_t *err) {
-    (void)err;
     copy_t *s = session->state;
     s->bytes = (size_t)case_param_int(request->spec, "bytes", 0);
+    TRY(session_skip(session, host_room(2.0 * (double)s->bytes, err)));
     s->from = mem_alloc(s->bytes);
     s->to = mem_alloc(s->bytes);
     memset(s->from, 0x5A, s->bytes);
