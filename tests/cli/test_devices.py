@@ -139,9 +139,11 @@ def test_an_interrupted_run_is_resumed(gpus: dict[str, str], tmp_path: Path) -> 
     environment = {**os.environ, "BENCH_ROOT": str(ROOT), **gpus, **hangs_at(128)}
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("GPU 1: ["):
-            break
+    begun = set()
+    while not {"GPU 0: ", "GPU 1: "} <= begun:
+        line = process.stderr.readline()
+        assert line, "the run has ended"
+        begun |= {line[:7]} if line[7:].startswith("[") else set()
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 1, stderr

@@ -240,7 +240,8 @@ def test_a_training_by_a_library(tmp_path: Path, lacks: str) -> None:
     common = make_project(folder) / "kernels" / "common"
     common.unlink()  # by a link, headers would be outside of the project
     shutil.copytree(ROOT / "kernels" / "common", common)
-    cases = gpu.run(folder, rungs[: 1 if lacks else 3], axes=sizes)
+    # Of so few steps, what two seeds change may be less than the tolerance of float16.
+    cases = gpu.run(folder, rungs[: 1 if lacks else 3], "--seed", "1", axes=sizes)
     for name, case in cases.items():
         if "malloc" in name:
             assert case["reason"].endswith("fixed addresses: needs memory from arena or caching")
