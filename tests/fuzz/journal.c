@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char HEADER[] = "{\"schema\": 2, \"seed\": 1, \"environment\": {}}";
+static const char RUN_JSON[] = "{\"schema\": 2, \"seed\": 1, \"environment\": {}}";
 
 /* Their journal's lines are the same. */
 static bool same(const case_result_t *a, const case_result_t *b) {
@@ -39,7 +39,7 @@ static void check_resume(const record_t *run) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    fuzz_write("run.json", HEADER, sizeof HEADER - 1);
+    fuzz_write("run.json", RUN_JSON, sizeof RUN_JSON - 1);
     fuzz_write("cases.jsonl", data, size);
     record_t run;
     error_t err = ERROR_INIT;
