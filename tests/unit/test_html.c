@@ -113,7 +113,7 @@ static void test_charts_are_images(void **state) {
                *link = "![n](../../../build/tests/charts/a%20b.svg)\n";
     assert_ok(fs_write_atomic(path, SVG, sizeof SVG - 1, &err));
     assert_rendered(link, "<figure><img class=\"chart\" alt=\"n\" "
-                          "src=\"data:image/svg+xml,<?xml version=%221.0%22?> <svg a='%231'>50%25 "
+                          "src=\"data:image/svg+xml,<?xml version=%221.0%22?><svg a='%231'>50%25 "
                           "</svg>\"></figure>\n");
     for (size_t i = 0; i < COUNT_OF(OTHERS); i++) {
         assert_ok(fs_write_atomic(path, OTHERS[i], strlen(OTHERS[i]), &err));
