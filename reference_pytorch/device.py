@@ -26,8 +26,6 @@ class Device(ComputeDevice):
     """What the worker needs of a device; the defaults suit the CPU."""
 
     torch_device: torch.device
-    allocator: str | None = None
-    """The kind of PyTorch's device allocator; None: PyTorch has none for this device."""
     filler: Filler | None = None
     """What fills inputs of operators on the device; None: the host does."""
 
@@ -37,14 +35,6 @@ class Device(ComputeDevice):
     def stream_waiter(self) -> Callable[[], None]:
         """Return what waits for all work on the current stream, with the least Python in it."""
         return self.synchronize
-
-    def memory_statistics(self) -> dict[str, int]:
-        """Return the allocator's activity since the last call; {}: no allocator.
-
-        Bytes are those above what was allocated at `watch_memory`, so memory that was reserved but
-        unused at that time counts as the case's.
-        """
-        return {}
 
 
 class CpuDevice(Device):
@@ -80,8 +70,6 @@ class CudaDevice(Device):
         except RuntimeError as error:
             raise Unavailable(f"the CUDA device cannot be used: {first_line(error)}") from error
         self.once_ns = {"context": now_ns() - start_ns}
-        native = torch.cuda.get_allocator_backend() == "native"
-        self.allocator = "caching" if native else "async"
         self.watch_memory()
 
     def describe(self) -> dict[str, Any]:
@@ -115,37 +103,10 @@ class CudaDevice(Device):
     def watch_memory(self) -> None:
         # Other open cases hold memory, too.
         self._allocated_before = torch.cuda.memory_allocated()
-        self._peak = 0
-        self._counted = torch.cuda.memory_stats()
         torch.cuda.reset_peak_memory_stats()
 
     def peak_bytes(self) -> int | None:
-        self._peak = max(self._peak, torch.cuda.max_memory_allocated())
-        return max(0, self._peak - self._allocated_before)
-
-    def memory_statistics(self) -> dict[str, int]:
-        before, now = self._counted, torch.cuda.memory_stats()
-
-        def times(name: str) -> int:
-            return now.get(name, 0) - before.get(name, 0)
-
-        self._counted = now
-        self._peak = max(self._peak, torch.cuda.max_memory_allocated())
-        torch.cuda.reset_peak_memory_stats()
-        calls, from_driver = times("allocation.all.allocated"), times("num_device_alloc")
-        return {
-            "driver_calls": from_driver + times("num_device_free"),
-            "calls": calls,
-            "hits": calls - from_driver,
-            **{
-                name: max(0, now.get(key, 0) - self._allocated_before)
-                for name, key in (
-                    ("reserved_bytes", "reserved_bytes.all.current"),
-                    ("allocated_bytes", "allocated_bytes.all.current"),
-                    ("peak_bytes", "allocated_bytes.all.peak"),
-                )
-            },
-        }
+        return max(0, torch.cuda.max_memory_allocated() - self._allocated_before)
 
     def expect_alive(self, error: BaseException) -> None:
         # After a kernel fault every CUDA call returns the same error.

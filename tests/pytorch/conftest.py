@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _exists(item: pytest.Item) -> bool:
     params = dict(item.callspec.params) if hasattr(item, "callspec") else {}
-    device = params.get("worker") or params.get("few_images_worker")
+    device = params.get("worker")
     only_on = item.get_closest_marker("only_on")
     if device is None or only_on is not None:
         return device is None or device == only_on.args[0]
@@ -206,16 +206,6 @@ def worker(
 ) -> Iterator[WorkerProcess]:
     """Return a worker after hello, one for each available device, shared by all tests."""
     with _running(session_folder, request.param, python=python_with_torch) as started:
-        yield started
-
-
-@pytest.fixture(scope="session", params=_devices())
-def few_images_worker(
-    request: pytest.FixtureRequest, session_folder: Path, python_with_torch: Path
-) -> Iterator[WorkerProcess]:
-    """Return such a worker with few images."""
-    keys = {"program": Path(__file__).with_name("few_images.py"), "python": python_with_torch}
-    with _running(session_folder, request.param, **keys) as started:
         yield started
 
 
