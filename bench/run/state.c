@@ -275,9 +275,6 @@ bool run_oracle_of(const group_t *group, case_t *oracle) {
     } else if (workload->pytorch_oracle != NULL) {
         engine = "pytorch";
         variant = workload->pytorch_oracle;
-    } else if (workload->cpu_variants != NULL && strcmp(workload->cpu_variants[0], "ref") == 0) {
-        engine = "cpu";
-        variant = "ref";
     } else if (workload->null_variants != NULL && strcmp(group->cases[0].engine, "null") == 0) {
         engine = "null";
         variant = workload->null_variants[0];
