@@ -267,7 +267,7 @@ static void test_a_training_of_lists(void **state) {
         "WORKLOAD_STEP"));
     assert_string_equal(workload->compared_by, "train");
     assert_true(described_is_by_step(added));
-    assert_true(workload->sample_is_epoch && !workload_find("linreg_train")->sample_is_epoch);
+    assert_true(!workload->steps_are_epochs && workload_find("linreg_train")->steps_are_epochs);
     const bounds_t bounds = workload->bounds(&spec, "b_2");
     assert_true(bounds.of_change && bounds.rel_l2 == 0.2);
     assert_int_equal(workload->bounds(&spec, "loss").first, 50);

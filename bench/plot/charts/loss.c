@@ -221,15 +221,12 @@ char *chart_loss(const plot_data_t *data, chart_t *chart) {
     char text[UNITS_TEXT];
     collect(data, size, &losses);
     chart_init(chart, "loss");
-    /* Else its steps are those within an epoch, or it has no epochs. */
-    const bool in_epochs = case_param(&losses.items[0].series->cases[0]->spec, "epochs") != NULL &&
-                           !data->workload->sample_is_epoch;
     chart->note = chart_format(
         chart,
         "%s, %s %s  ·  below: relative difference; in brackets: its maximum  ·  reference: %s%s",
         data->shape, data->workload->size_param, chart_size_text(text, size),
         losses.reference->title, series_is_oracle(losses.reference) ? ", in float64" : "");
-    chart_numbers(chart, "in_epochs=%d", in_epochs);
+    chart_numbers(chart, "in_epochs=%d", data->workload->steps_are_epochs);
     const legend_t legend = write_losses(&losses, chart);
     chart_size(chart, 0, PANELS_HEIGHT + chart_legend(chart, &legend, 0));
     for (size_t i = 0; i < losses.n; i++)

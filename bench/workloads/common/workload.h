@@ -103,14 +103,14 @@ struct workload {
     const char *(*factors)(const case_t *spec);
     const char *const *cuda_builtin;  /* NULL-terminated; variants of the cuda engine that need no
                                          .cu file, beside the rungs of kernels/<name>/ */
-    const char *const *cpu_variants;  /* NULL-terminated; "ref" is the oracle; NULL for none */
+    const char *const *cpu_variants;  /* NULL-terminated; NULL for none */
     const char *const *null_variants; /* of the null engine */
     const char *const *pytorch_variants; /* modes that the PyTorch worker knows */
     const char *const *pytorch_polling;  /* those of them that poll for the output; NULL: none */
     const char *const *jax_variants;     /* modes that the JAX worker knows */
-    bool sample_is_epoch;                /* of a training, as a step may be, too */
+    bool steps_are_epochs;               /* of a training: each is a pass over all of its data */
     repeats_t repeats;
-    const char *pytorch_oracle; /* mode of the PyTorch worker that is the oracle; NULL: C has it */
+    const char *pytorch_oracle; /* mode of the PyTorch worker that is the oracle; or NULL */
     const char *c_oracle; /* variant of engine "cpu" that is the oracle in its place; or NULL */
     /* Is this combination of parameters one of the workload's? A sweep leaves out others. NULL: all
      * are. */

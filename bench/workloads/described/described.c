@@ -467,7 +467,7 @@ static void make_workload(described_entry_t *entry) {
         .study = d->study,
         .compared_by = d->compared_by,
         .sample_steps = steps_of,
-        .sample_is_epoch = d->steps != NULL && strcmp(expression_text(d->steps), "epochs") != 0,
+        .steps_are_epochs = d->steps != NULL && strcmp(expression_text(d->steps), "epochs") == 0,
         .has_loss = has_loss(d),
         .bounded_by = d->bounded_by,
         .host_to_host = "from inputs in host memory to outputs in host memory",
