@@ -275,7 +275,7 @@ static status_t build(const emulation_t *e, rung_t *rung, const case_t *spec, er
 typedef struct expected {
     contender_t *oracle;
     const reference_t *reference;
-    const described_data_t *data;
+    described_data_t *data;
 } expected_t;
 
 static status_t run_in(rung_t *rung, const case_t *spec, const expected_t *expected,
@@ -329,7 +329,7 @@ static status_t try_rungs(emulation_t *e, const case_t *spec, contender_t *oracl
                                      : error_set(err, STATUS_USAGE, "%s", oracle->result.reason);
     if (status != STATUS_OK)
         return error_within(err, "the reference");
-    const described_data_t *data = described_data_take(d, spec, seed, oracle->made->folder);
+    described_data_t *data = described_data_take(d, spec, seed, oracle->made->folder);
     const expected_t expected = {oracle, &reference, data};
     status = described_data_check(data, err);
     for (size_t i = 0; i < e->n && status == STATUS_OK; i++)

@@ -259,14 +259,14 @@ static status_t release(void *state, error_t *err) {
     return called(state, 'R');
 }
 
-static train_phases_t make_phases(gpu_t *gpu, bool allocates, uint32_t steps) {
+static train_phases_t make_phases(gpu_t *gpu, bool allocates) {
     return (train_phases_t){.gpu = gpu,
                             .allocate = allocates ? allocate : NULL,
                             .release = allocates ? release : NULL,
                             .upload = upload,
                             .train = train,
                             .copy_out = copy_out,
-                            .steps = steps};
+                            .steps = 8};
 }
 
 static double only_sample(const recorder_t *recorder, const char *name) {
@@ -291,7 +291,7 @@ static void parts_and_residual_make_the_total(void **state) {
     gpu_t gpu = fake_gpu();
     AUTO(recorder_free) recorder_t recorder = {0};
     calls_t calls = {0};
-    train_phases_t phases = make_phases(&gpu, true, 8);
+    train_phases_t phases = make_phases(&gpu, true);
     train_phases_declare(&phases, &recorder);
     assert_names(&recorder, NAMES, COUNT_OF(NAMES));
     assert_ok(train_phases_sample(&phases, &calls, &recorder, &err));
@@ -310,11 +310,12 @@ static void parts_and_residual_make_the_total(void **state) {
 }
 
 static void a_graph_allocates_nothing_in_a_sample(void **state) {
-    static const char *const NAMES[] = {"train_device", "h2d", "train", "d2h", "total", "residual"};
+    static const char *const NAMES[] = {"train_device", "step_device", "h2d",      "train",
+                                        "d2h",          "total",       "residual", "step"};
     gpu_t gpu = fake_gpu();
     AUTO(recorder_free) recorder_t recorder = {0};
     calls_t calls = {0};
-    train_phases_t phases = make_phases(&gpu, false, 0);
+    train_phases_t phases = make_phases(&gpu, false);
     train_phases_declare(&phases, &recorder);
     assert_names(&recorder, NAMES, COUNT_OF(NAMES));
     assert_ok(train_phases_sample(&phases, &calls, &recorder, &err));
@@ -328,7 +329,7 @@ static void a_failure_gives_back_what_was_allocated(void **state) {
     gpu_t gpu = fake_gpu();
     AUTO(recorder_free) recorder_t recorder = {0};
     calls_t calls = {.training_fails = true};
-    train_phases_t phases = make_phases(&gpu, true, 8);
+    train_phases_t phases = make_phases(&gpu, true);
     train_phases_declare(&phases, &recorder);
     assert_fails(train_phases_sample(&phases, &calls, &recorder, &err), STATUS_FAILED, "it fails");
     assert_string_equal(calls.text, "AUTR");

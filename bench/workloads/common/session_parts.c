@@ -6,7 +6,6 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "base/units.h"
-#include "io/folders.h"
 #include "io/npy.h"
 #include "workloads/common/workload.h"
 
@@ -85,50 +84,6 @@ const void *random_fill(void *to, size_t bytes, random_kind_t kind) {
     return tile;
 }
 
-/* ==== data that cases share =================================================================== */
-
-void *shared_data_find(const shared_pool_t *pool, const void *shape) {
-    shared_data_t *data = pool->first;
-    while (data != NULL && !pool->same(data, shape))
-        data = data->next;
-    return data;
-}
-
-const void *shared_data_take(shared_pool_t *pool, const void *shape) {
-    shared_data_t *data = shared_data_find(pool, shape);
-    if (data == NULL) {
-        data = pool->make(shape);
-        data->next = pool->first;
-        pool->first = data;
-    }
-    data->users++;
-    shared_data_refill(pool, data, 0);
-    return data;
-}
-
-void shared_data_refill(shared_pool_t *pool, const void *data, uint64_t seed) {
-    shared_data_t *shared = (shared_data_t *)data; /* the pool's own: make() allocated it */
-    if (shared->seed == seed)
-        return;
-    pool->refill(shared, shared->seed, seed);
-    shared->seed = seed;
-}
-
-uint64_t *shared_data_seed(const void *data) {
-    return &((shared_data_t *)data)->seed;
-}
-
-void shared_data_release(shared_pool_t *pool, const void *data) {
-    for (shared_data_t **at = &pool->first; *at != NULL; at = &(*at)->next) {
-        if (*at != data || --(*at)->users > 0)
-            continue;
-        shared_data_t *dead = *at;
-        *at = dead->next;
-        pool->free(dead);
-        return;
-    }
-}
-
 /* ==== parts of sessions ======================================================================= */
 
 status_t session_open(session_t *session, const open_request_t *request, size_t state_bytes,
@@ -151,15 +106,6 @@ status_t session_open_program(session_t *session, const open_request_t *request,
 status_t session_skip(session_t *session, status_t status) {
     session->skipped = status != STATUS_OK;
     return status;
-}
-
-status_t session_open_cublaslt(session_t *session, cublaslt_api_t *api, error_t *err) {
-    char *root, *path = NULL;
-    TRY(folders_data(&root, err));
-    const status_t status = cublaslt_open(root, api, &path, err);
-    free(root);
-    free(path);
-    return session_skip(session, status);
 }
 
 void session_add_phases(session_t *session, clock_domain_t clock, const char *const *names) {
@@ -218,23 +164,22 @@ enum { TRAIN_DEVICE, STEP_DEVICE, MALLOC, H2D, TRAIN, D2H, FREE, TOTAL, RESIDUAL
 static const struct {
     const char *name;
     clock_domain_t clock;
-    enum { ALWAYS, ALLOCATING, STEPPING } when;
+    bool of_allocating;
 } PHASES[TRAIN_PHASES] = {
-    [TRAIN_DEVICE] = {"train_device", CLOCK_DEVICE, ALWAYS},
-    [STEP_DEVICE] = {"step_device", CLOCK_DEVICE, STEPPING},
-    [MALLOC] = {"malloc", CLOCK_HOST, ALLOCATING},
-    [H2D] = {"h2d", CLOCK_HOST, ALWAYS},
-    [TRAIN] = {"train", CLOCK_HOST, ALWAYS},
-    [D2H] = {"d2h", CLOCK_HOST, ALWAYS},
-    [FREE] = {"free", CLOCK_HOST, ALLOCATING},
-    [TOTAL] = {"total", CLOCK_HOST, ALWAYS},
-    [RESIDUAL] = {"residual", CLOCK_HOST, ALWAYS},
-    [STEP] = {"step", CLOCK_HOST, STEPPING},
+    [TRAIN_DEVICE] = {"train_device", CLOCK_DEVICE},
+    [STEP_DEVICE] = {"step_device", CLOCK_DEVICE},
+    [MALLOC] = {"malloc", CLOCK_HOST, .of_allocating = true},
+    [H2D] = {"h2d", CLOCK_HOST},
+    [TRAIN] = {"train", CLOCK_HOST},
+    [D2H] = {"d2h", CLOCK_HOST},
+    [FREE] = {"free", CLOCK_HOST, .of_allocating = true},
+    [TOTAL] = {"total", CLOCK_HOST},
+    [RESIDUAL] = {"residual", CLOCK_HOST},
+    [STEP] = {"step", CLOCK_HOST},
 };
 
 static bool has_phase(const train_phases_t *phases, unsigned which) {
-    return PHASES[which].when == ALWAYS ||
-           (PHASES[which].when == ALLOCATING ? phases->allocate != NULL : phases->steps > 0);
+    return !PHASES[which].of_allocating || phases->allocate != NULL;
 }
 
 void train_phases_declare(train_phases_t *phases, recorder_t *recorder) {
@@ -273,8 +218,7 @@ static void add_all(const train_phases_t *phases, recorder_t *recorder, const in
     const double steps = phases->steps, total_ns = (double)(at[5] - at[0]);
     double residual_ns = total_ns;
     recorder_add_between(recorder, index[TRAIN_DEVICE], device_ns, at[2], at[3]);
-    if (steps > 0)
-        recorder_add(recorder, index[STEP_DEVICE], device_ns / steps);
+    recorder_add(recorder, index[STEP_DEVICE], device_ns / steps);
     for (unsigned i = MALLOC; i <= FREE; i++) {
         const int64_t from_ns = at[i - MALLOC], to_ns = at[i - MALLOC + 1];
         if (!has_phase(phases, i))
@@ -282,8 +226,7 @@ static void add_all(const train_phases_t *phases, recorder_t *recorder, const in
         recorder_add_between(recorder, index[i], (double)(to_ns - from_ns), from_ns, to_ns);
         residual_ns -= (double)(to_ns - from_ns);
     }
-    if (steps > 0)
-        recorder_add(recorder, index[STEP], (double)(at[3] - at[2]) / steps);
+    recorder_add(recorder, index[STEP], (double)(at[3] - at[2]) / steps);
     recorder_add_between(recorder, index[TOTAL], total_ns, at[0], at[5]);
     recorder_add(recorder, index[RESIDUAL], residual_ns);
 }

@@ -2,7 +2,6 @@
 #ifndef BENCH_WORKLOADS_COMMON_SESSION_PARTS_H
 #define BENCH_WORKLOADS_COMMON_SESSION_PARTS_H
 
-#include "cuda/cublaslt.h"
 #include "engine/gpu.h"
 #include "engine/session.h"
 #include "workloads/common/workload.h"
@@ -40,37 +39,6 @@ const void *random_fill(void *to, size_t bytes, random_kind_t kind);
 
 uint32_t random_below(uint32_t n); /* 0 … n - 1 */
 
-/* Data shared by open cases: made for the first of them, freed with the last. Not thread-safe.
- *
- * Cases share inputs even if they are refilled with different seeds: each refills with its own before
- * it runs. */
-
-/* The first member of any shared data. */
-typedef struct shared_data {
-    unsigned users;
-    uint64_t seed; /* of the refill that its inputs have now */
-    struct shared_data *next;
-} shared_data_t;
-
-/* All data of one kind. A shape is the same struct with only the members set that `same` reads. */
-typedef struct shared_pool {
-    bool (*same)(const void *data, const void *shape);
-    void *(*make)(const void *shape); /* allocated, `shared` all zero */
-    void (*free)(void *data);
-    void (*refill)(void *data, uint64_t from, uint64_t to); /* all inputs, from seed to seed */
-    shared_data_t *first;
-} shared_pool_t;
-
-/* Data of this shape; NULL if no open case has it. */
-void *shared_data_find(const shared_pool_t *pool, const void *shape);
-/* Refilled with seed 0. Every take needs a release; the last one frees. */
-const void *shared_data_take(shared_pool_t *pool, const void *shape);
-/* Give the inputs the values of this seed. */
-void shared_data_refill(shared_pool_t *pool, const void *data, uint64_t seed);
-/* The seed of the inputs' values; whoever changes them itself has to set it. */
-uint64_t *shared_data_seed(const void *data);
-void shared_data_release(shared_pool_t *pool, const void *data);
-
 /* Open a case: allocate a zeroed state, set its first member to the engine's `gpu_t *` (NULL on the
  * CPU), and call `prepare`. If that fails, the case is closed. */
 typedef status_t prepare_t(session_t *session, const open_request_t *request, error_t *err);
@@ -83,9 +51,6 @@ status_t session_open_program(session_t *session, const open_request_t *request,
 
 /* Mark the case as skipped if `status` is a failure. */
 status_t session_skip(session_t *session, status_t status);
-
-/* Open cuBLASLt; without it the case is skipped. */
-status_t session_open_cublaslt(session_t *session, cublaslt_api_t *api, error_t *err);
 
 /* Declare phases of one clock, numbered in order; `names` ends with NULL. */
 void session_add_phases(session_t *session, clock_domain_t clock, const char *const *names);
@@ -128,7 +93,7 @@ typedef struct train_phases {
     status_t (*upload)(void *state, error_t *err);
     status_t (*train)(void *state, error_t *err);
     status_t (*copy_out)(void *state, error_t *err);
-    uint32_t steps;               /* of a sample, for the phases per step; 0: no such phases */
+    uint32_t steps;               /* of a sample, for the phases per step */
     unsigned index[TRAIN_PHASES]; /* in the recorder */
 } train_phases_t;
 

@@ -32,7 +32,7 @@ typedef struct described_cuda {
     const description_t *description;
     described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n_shapes, order[DESCRIBED_SHAPES];
-    const described_data_t *data;
+    described_data_t *data;
     gpu_kernel_t refill; /* kernels/common/refill.cu */
     host_code_t code;    /* in place of the module's launches */
     cu_module_t module;
@@ -501,7 +501,7 @@ static status_t prepare_refill(described_cuda_t *s, const char *cubin, error_t *
         return STATUS_OK;
     TRY(gpu_kernel_load(s->sample.gpu, cubin, "refill", &s->refill, err));
     s->sample.refill_there = refill_there;
-    s->sample.data_seed = shared_data_seed(s->data);
+    s->sample.data_seed = &s->data->refilled;
     return STATUS_OK;
 }
 

@@ -9,8 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool same(const void *data, const void *shape) {
-    const described_data_t *a = data, *b = shape;
+static bool same(const described_data_t *a, const described_data_t *b) {
     return a->description == b->description && a->seed == b->seed && strcmp(a->key, b->key) == 0;
 }
 
@@ -47,9 +46,9 @@ status_t described_data_check(const described_data_t *data, error_t *err) {
                : error_set(err, STATUS_FAILED, "an input: %s", data->lost->text);
 }
 
-static void *make(const void *shape) {
+static described_data_t *make(const described_data_t *shape) {
     described_data_t *data = mem_zeroed(1, sizeof *data);
-    *data = *(const described_data_t *)shape;
+    *data = *shape;
     data->key = mem_text(data->key);
     data->made = mem_text(data->made);
     data->lost = mem_zeroed(1, sizeof *data->lost);
@@ -67,8 +66,7 @@ static void *make(const void *shape) {
     return data;
 }
 
-static void free_data(void *dead) {
-    described_data_t *data = dead;
+static void free_data(described_data_t *data) {
     for (size_t i = 0; i < data->n_arrays; i++)
         free(data->values[i]);
     free(data->key);
@@ -86,18 +84,11 @@ void described_data_fill(const described_data_t *data, size_t i, void *values, u
                    (uint32_t)i);
 }
 
-static void refill(void *refilled, uint64_t from, uint64_t to) {
-    const described_data_t *data = refilled;
-    (void)from; /* nothing of it is left */
-    for (size_t i = 0; i < data->n_arrays; i++)
-        if (data->values[i] != NULL)
-            described_data_fill(data, i, data->values[i], to);
-}
+/* Of all open cases. */
+static described_data_t *first;
 
-static shared_pool_t open_data = {.same = same, .make = make, .free = free_data, .refill = refill};
-
-const described_data_t *described_data_take(const description_t *description, const case_t *spec,
-                                            uint64_t seed, const char *made) {
+described_data_t *described_data_take(const description_t *description, const case_t *spec,
+                                      uint64_t seed, const char *made) {
     described_data_t shape = {.description = description, .seed = seed, .made = (char *)made};
     text_list_t parts = {0};
     error_t impossible = ERROR_INIT; /* the case has passed workload_check() */
@@ -106,18 +97,38 @@ const described_data_t *described_data_take(const description_t *description, co
         text_list_take(&parts, value_text(&spec->params[i].value));
     description_arrays(description, spec, shape.shapes, &shape.n_arrays, &impossible);
     shape.key = text_list_join(&parts, " ");
-    const described_data_t *data = shared_data_take(&open_data, &shape);
+    described_data_t *data = first;
+    while (data != NULL && !same(data, &shape))
+        data = data->next;
+    if (data == NULL) {
+        data = make(&shape);
+        data->next = first;
+        first = data;
+    }
+    data->users++;
+    described_data_refill(data, 0);
     free(shape.key);
     text_list_free(&parts);
     return data;
 }
 
-void described_data_refill(const described_data_t *data, uint64_t seed) {
-    shared_data_refill(&open_data, data, seed);
+void described_data_refill(described_data_t *data, uint64_t seed) {
+    if (data->refilled == seed)
+        return;
+    for (size_t i = 0; i < data->n_arrays; i++)
+        if (data->values[i] != NULL)
+            described_data_fill(data, i, data->values[i], seed);
+    data->refilled = seed;
 }
 
-void described_data_release(const described_data_t *data) {
-    shared_data_release(&open_data, data);
+void described_data_release(described_data_t *data) {
+    if (--data->users > 0)
+        return;
+    described_data_t **at = &first;
+    while (*at != data)
+        at = &(*at)->next;
+    *at = data->next;
+    free_data(data);
 }
 
 /* ---- outputs --------------------------------------------------------------------------------- */

@@ -6,7 +6,9 @@
 #include "workloads/described/description.h"
 
 typedef struct described_data {
-    shared_data_t shared;
+    unsigned users;    /* open cases */
+    uint64_t refilled; /* with this seed: what the inputs are now */
+    struct described_data *next;
     const description_t *description;
     char *key; /* params and dtype */
     uint64_t seed;
@@ -17,19 +19,20 @@ typedef struct described_data {
     void *values[DESCRIBED_SHAPES]; /* of inputs; NULL for outputs */
 } described_data_t;
 
-/* Every take needs a release. Not thread-safe. */
-const described_data_t *described_data_take(const description_t *description, const case_t *spec,
-                                            uint64_t seed, const char *made);
+/* Refilled with seed 0. Every take needs a release; the last one frees. Not thread-safe. Each case refills before it runs:
+ * others may have done so with other seeds. */
+described_data_t *described_data_take(const description_t *description, const case_t *spec,
+                                      uint64_t seed, const char *made);
 /* Could all inputs be had? To be asked after a take or a refill. */
 status_t described_data_check(const described_data_t *data, error_t *err);
 /* Fill `values` with input number `i` of a refill seed. */
 void described_data_fill(const described_data_t *data, size_t i, void *values, uint64_t refill);
-/* Refill the case's own inputs. */
-void described_data_refill(const described_data_t *data, uint64_t seed);
+/* Refill the case's own inputs. Whoever does that itself has to set `refilled`. */
+void described_data_refill(described_data_t *data, uint64_t seed);
 /* Write `values` as NAME.npy of array number `i`; bf16 as f32. */
 status_t described_data_write(const described_data_t *data, size_t i, const void *values,
                               const char *folder, error_t *err);
-void described_data_release(const described_data_t *data);
+void described_data_release(described_data_t *data);
 /* What an output of this type holds before a run. */
 random_kind_t described_random_kind(element_t element);
 

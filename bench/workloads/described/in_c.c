@@ -31,7 +31,7 @@ typedef struct host_array {
 typedef struct described_c {
     void *engine; /* NULL; session_open() sets it */
     const description_t *description;
-    const described_data_t *data;
+    described_data_t *data;
     bool is_reference;
     size_t steps; /* of a training that is compared by a step; else 0 */
     host_array_t arrays[DESCRIBED_SHAPES];

@@ -2,6 +2,8 @@
 #include "base/clock.h"
 #include "base/half.h"
 #include "base/memory.h"
+#include "cuda/cublaslt.h"
+#include "io/folders.h"
 #include "workloads/common/gpu_sample.h"
 #include "workloads/common/session_parts.h"
 #include "workloads/device/descriptor.h"
@@ -180,11 +182,17 @@ static status_t choose(state_t *s, unsigned kind, error_t *err) {
     return STATUS_OK;
 }
 
+static status_t open_library(cublaslt_api_t *api, error_t *err) {
+    AUTO_FREE char *root = NULL, *path = NULL;
+    TRY(folders_data(&root, err));
+    return cublaslt_open(root, api, &path, err);
+}
+
 static status_t prepare(session_t *session, const open_request_t *request, error_t *err) {
     state_t *s = session->state;
     size_t n_known = 0;
     const int64_t start_ns = clock_ns();
-    TRY(session_open_cublaslt(session, &s->library.api, err));
+    TRY(session_skip(session, open_library(&s->library.api, err)));
     s->n = device_matmul_rows(request->spec);
     TRY(place(session, err));
     LT(create(&s->library.handle));
