@@ -13,12 +13,12 @@ static const allocator_ops_t *const OPS[] = {&ALLOCATOR_OPS_CACHING, &ALLOCATOR_
 /* Far above any device's memory, far below where sums of sizes overflow. */
 static const size_t MAX_BYTES = (size_t)1 << 40;
 
-status_t allocator_open(allocator_kind_t kind, const cuda_api_t *api,
-                        const allocator_options_t *options, allocator_t **allocator, error_t *err) {
+status_t allocator_open(allocator_kind_t kind, const cuda_api_t *api, cu_device_t device,
+                        allocator_t **allocator, error_t *err) {
     allocator_t *a = mem_zeroed(1, sizeof *a);
     a->ops = OPS[kind];
     a->api = api;
-    a->options = *options;
+    a->device = device;
     a->state = a->ops->state_bytes > 0 ? mem_zeroed(1, a->ops->state_bytes) : NULL;
     *allocator = a;
     if (a->ops->open == NULL || a->ops->open(a, err) == STATUS_OK)
@@ -64,8 +64,8 @@ status_t allocator_free(allocator_t *allocator, cu_pointer_t address, cu_stream_
     return STATUS_OK;
 }
 
-status_t allocator_begin(allocator_t *allocator, unsigned pass, error_t *err) {
-    return allocator->ops->begin != NULL ? allocator->ops->begin(allocator, pass, err) : STATUS_OK;
+status_t allocator_begin(allocator_t *allocator, error_t *err) {
+    return allocator->ops->begin != NULL ? allocator->ops->begin(allocator, err) : STATUS_OK;
 }
 
 status_t allocator_end(allocator_t *allocator, error_t *err) {
@@ -83,11 +83,10 @@ void allocator_epoch(allocator_t *allocator) {
 }
 
 json_t *allocator_stats_json(const allocator_stats_t *stats) {
-    return json_pack("{sI sI sI sI sI sI sI sI sI sI sf}", "driver_calls",
-                     (json_int_t)stats->driver_calls, "driver_ns", (json_int_t)stats->driver_ns,
-                     "calls", (json_int_t)stats->calls, "hits", (json_int_t)stats->hits, "retries",
-                     (json_int_t)stats->retries, "reserved_bytes",
-                     (json_int_t)stats->reserved_bytes, "peak_reserved_bytes",
+    return json_pack("{sI sI sI sI sI sI sI sI sI sf}", "driver_calls",
+                     (json_int_t)stats->driver_calls, "calls", (json_int_t)stats->calls, "hits",
+                     (json_int_t)stats->hits, "retries", (json_int_t)stats->retries,
+                     "reserved_bytes", (json_int_t)stats->reserved_bytes, "peak_reserved_bytes",
                      (json_int_t)stats->peak_reserved_bytes, "allocated_bytes",
                      (json_int_t)stats->allocated_bytes, "peak_bytes",
                      (json_int_t)stats->peak_allocated_bytes, "largest_free_bytes",

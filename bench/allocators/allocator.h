@@ -32,16 +32,7 @@ typedef enum allocator_kind {
 /* Names in that order, NULL-terminated: the choices of a technique. */
 extern const char *const ALLOCATOR_NAMES[];
 
-enum {
-    ALLOCATOR_ALIGNMENT = 512, /* of addresses; all four round sizes up to it */
-    ALLOCATOR_MAX_PASSES = 8,
-};
-
-typedef struct allocator_options {
-    cu_device_t device;
-    size_t limit_bytes; /* maximum reserved; 0: no limit */
-    bool untimed;       /* leave driver_ns at 0, for callers that time each call themselves */
-} allocator_options_t;
+enum { ALLOCATOR_ALIGNMENT = 512 }; /* of addresses; all four round sizes up to it */
 
 /* Counts start at allocator_open() or the last allocator_epoch(). Bytes are rounded up to
  * ALLOCATOR_ALIGNMENT. */
@@ -49,7 +40,6 @@ typedef struct allocator_stats {
     uint64_t calls;        /* allocations */
     uint64_t hits;         /* allocations served without a driver call */
     uint64_t driver_calls; /* that allocate or free */
-    int64_t driver_ns;     /* host time inside those calls */
     uint64_t retries;      /* out of memory: the cache was freed and the allocation repeated */
     size_t allocated_bytes, peak_allocated_bytes; /* in use by the caller */
     size_t reserved_bytes, peak_reserved_bytes;   /* allocated from the driver */
@@ -62,10 +52,10 @@ typedef struct allocator_stats {
 
 typedef struct allocator allocator_t;
 
-/* `api` must outlive the allocator. Close with allocator_close(). Fails with `*allocator` NULL when
+/* `api` must outlive the allocator; `device` is the current one. Close with allocator_close(). Fails with `*allocator` NULL when
  * the driver lacks support (memory pools require CUDA 11.2). */
-status_t allocator_open(allocator_kind_t kind, const cuda_api_t *api,
-                        const allocator_options_t *options, allocator_t **allocator, error_t *err);
+status_t allocator_open(allocator_kind_t kind, const cuda_api_t *api, cu_device_t device,
+                        allocator_t **allocator, error_t *err);
 /* Returns all memory to the driver, including blocks still in use. NULL is fine. */
 void allocator_close(allocator_t *allocator);
 
@@ -77,17 +67,15 @@ status_t allocator_allocate(allocator_t *allocator, size_t bytes, cu_stream_t st
 status_t allocator_free(allocator_t *allocator, cu_pointer_t address, cu_stream_t stream,
                         error_t *err);
 
-/* A pass is a sequence of calls that repeats: a training step, a validation step. Passes are
- * numbered below ALLOCATOR_MAX_PASSES. Only `arena` uses them: it allocates only within a pass, and
- * a pass must free all its blocks before it ends. The first pass of a number is the plan: later
- * ones may differ only in smaller blocks (the last batch of an epoch). */
-status_t allocator_begin(allocator_t *allocator, unsigned pass, error_t *err);
+/* A pass is a sequence of calls that repeats. Only `arena` uses passes: it allocates only within one, and a pass must
+ * free all its blocks before it ends. The first is the plan: later ones may differ only in smaller blocks. */
+status_t allocator_begin(allocator_t *allocator, error_t *err);
 status_t allocator_end(allocator_t *allocator, error_t *err);
 
 /* Start an epoch: reset counts to 0 and peaks to the current values. */
 void allocator_epoch(allocator_t *allocator);
 allocator_stats_t allocator_stats(allocator_t *allocator);
-/* For a case's results: {"driver_calls": …, "driver_ns": …, "calls": …, …}. The caller owns it. */
+/* For a case's results: {"driver_calls": …, "calls": …, …}. The caller owns it. */
 json_t *allocator_stats_json(const allocator_stats_t *stats);
 
 /* Places blocks in one allocation, given in advance which of them are in use at the same time. */

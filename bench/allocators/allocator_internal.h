@@ -41,7 +41,7 @@ typedef struct allocator_ops {
     status_t (*allocate)(allocator_t *, size_t bytes, cu_stream_t, cu_pointer_t *, error_t *);
     /* `*bytes` becomes the size requested when the block was allocated. */
     status_t (*release)(allocator_t *, cu_pointer_t, cu_stream_t, size_t *bytes, error_t *);
-    status_t (*begin)(allocator_t *, unsigned pass, error_t *);
+    status_t (*begin)(allocator_t *, error_t *);
     status_t (*end)(allocator_t *, error_t *);
     void (*epoch)(allocator_t *);
     void (*measure)(allocator_t *, allocator_stats_t *); /* add what is not counted per call */
@@ -51,7 +51,7 @@ typedef struct allocator_ops {
 struct allocator {
     const allocator_ops_t *ops;
     const cuda_api_t *api;
-    allocator_options_t options;
+    cu_device_t device;
     allocator_stats_t stats;
     address_map_t blocks; /* in use by the caller; each allocator defines the value */
     void *state;
@@ -60,16 +60,10 @@ struct allocator {
 extern const allocator_ops_t ALLOCATOR_OPS_CACHING, ALLOCATOR_OPS_MALLOC, ALLOCATOR_OPS_ASYNC,
     ALLOCATOR_OPS_ARENA;
 
-/* Around each call of the driver's allocator: count and time it. */
-int64_t allocator_driver_enter(allocator_t *allocator);
-void allocator_driver_leave(allocator_t *allocator, int64_t start_ns);
-
-/* cuMemAlloc and cuMemFree, counted and timed. Above the limit, allocator_reserve() returns
- * CU_ERROR_OUT_OF_MEMORY without calling the driver. */
+/* cuMemAlloc and cuMemFree, counted. */
 cu_result_t allocator_reserve(allocator_t *allocator, size_t bytes, cu_pointer_t *address);
 status_t allocator_unreserve(allocator_t *allocator, cu_pointer_t address, size_t bytes,
                              error_t *err);
-bool allocator_over_limit(const allocator_t *allocator, size_t bytes);
 
 /* The failure to get `taken_bytes` from the driver for a block of `bytes`: with the statistics if
  * out of memory, else with the driver's message. */

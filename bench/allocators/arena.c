@@ -1,6 +1,5 @@
-/* Planned once. In the first pass of a number every block comes from the driver, and the calls are
- * recorded; at its end the blocks get offsets in one allocation that all passes
- * share, since only one pass is open at a time. From then on a call is a comparison with the
+/* Planned once. In the first pass every block comes from the driver, and the calls are recorded; at
+ * its end the blocks get offsets in one allocation. From then on a call is a comparison with the
  * recorded call and an addition.
  *
  * A block keeps its memory from pass to pass, and blocks of different streams share none: all uses
@@ -81,98 +80,78 @@ typedef struct call {
     bool frees;
 } call_t;
 
-typedef struct pass {
+typedef struct arena_allocator {
     call_t *calls;
     size_t n_calls, calls_capacity;
     arena_block_t *blocks;
-    size_t *asked_bytes; /* of each block, in the open pass */
+    size_t *asked_bytes; /* of each block, in the open pass; NULL until there is a plan */
     size_t n_blocks, blocks_capacity;
-    bool planned;
-} pass_t;
-
-typedef struct arena_allocator {
-    pass_t passes[ALLOCATOR_MAX_PASSES];
-    pass_t *open; /* NULL between passes */
-    size_t next;  /* call of the open pass, if planned */
+    bool open;   /* a pass */
+    size_t next; /* call of the open pass, if planned */
     cu_pointer_t memory;
     size_t memory_bytes;
 } arena_allocator_t;
 
-static unsigned number_of(const arena_allocator_t *s, const pass_t *pass) {
-    return (unsigned)(pass - s->passes);
-}
-
-static status_t arena_begin(allocator_t *a, unsigned number, error_t *err) {
+static status_t arena_begin(allocator_t *a, error_t *err) {
     arena_allocator_t *s = a->state;
-    if (number >= ALLOCATOR_MAX_PASSES)
-        return error_set(err, STATUS_FAILED, "arena: pass %u; passes are numbered 0 to %d", number,
-                         ALLOCATOR_MAX_PASSES - 1);
-    if (s->open != NULL)
-        return error_set(err, STATUS_FAILED, "arena: pass %u begins while pass %u is open", number,
-                         number_of(s, s->open));
-    s->open = &s->passes[number];
+    if (s->open)
+        return error_set(err, STATUS_FAILED, "arena: a pass begins while one is open");
+    s->open = true;
     s->next = 0;
     return STATUS_OK;
 }
 
 /* ---- the first pass -------------------------------------------------------------------------- */
 
-static void record(pass_t *pass, size_t block, bool frees) {
-    mem_grow(&pass->calls, pass->n_calls, &pass->calls_capacity, sizeof *pass->calls);
-    pass->calls[pass->n_calls++] = (call_t){.block = block, .frees = frees};
+static void record(arena_allocator_t *s, size_t block, bool frees) {
+    mem_grow(&s->calls, s->n_calls, &s->calls_capacity, sizeof *s->calls);
+    s->calls[s->n_calls++] = (call_t){.block = block, .frees = frees};
 }
 
 static status_t record_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
                                 cu_pointer_t *address, error_t *err) {
-    pass_t *pass = ((arena_allocator_t *)a->state)->open;
+    arena_allocator_t *s = a->state;
     cu_result_t result = allocator_reserve(a, bytes, address);
     if (result != CU_SUCCESS)
         return allocator_refused(a, result, bytes, bytes, "cuMemAlloc", err);
-    address_map_add(&a->blocks, *address, pass->n_blocks);
-    mem_grow(&pass->blocks, pass->n_blocks, &pass->blocks_capacity, sizeof *pass->blocks);
-    pass->blocks[pass->n_blocks] =
-        (arena_block_t){.bytes = bytes, .from = pass->n_calls, .stream = stream};
-    record(pass, pass->n_blocks++, false);
+    address_map_add(&a->blocks, *address, s->n_blocks);
+    mem_grow(&s->blocks, s->n_blocks, &s->blocks_capacity, sizeof *s->blocks);
+    s->blocks[s->n_blocks] = (arena_block_t){.bytes = bytes, .from = s->n_calls, .stream = stream};
+    record(s, s->n_blocks++, false);
     return STATUS_OK;
 }
 
 static status_t record_release(allocator_t *a, cu_pointer_t address, cu_stream_t stream,
                                size_t *bytes, error_t *err) {
-    const arena_allocator_t *s = a->state;
-    pass_t *pass = s->open;
+    arena_allocator_t *s = a->state;
     uint64_t block;
     if (!address_map_get(&a->blocks, address, &block))
         return allocator_unknown_block(address, err);
-    if (pass->blocks[block].stream != stream)
+    if (s->blocks[block].stream != stream)
         return error_set(err, STATUS_FAILED,
-                         "arena: block %" PRIu64 " of pass %u was freed on another stream than it "
+                         "arena: block %" PRIu64 " was freed on another stream than it "
                          "was allocated on",
-                         block, number_of(s, pass));
+                         block);
     address_map_take(&a->blocks, address, &block);
-    *bytes = pass->blocks[block].bytes;
-    pass->blocks[block].to = pass->n_calls;
-    record(pass, block, true);
+    *bytes = s->blocks[block].bytes;
+    s->blocks[block].to = s->n_calls;
+    record(s, block, true);
     return allocator_unreserve(a, address, *bytes, err);
 }
 
 static status_t make_plan(allocator_t *a, error_t *err) {
     arena_allocator_t *s = a->state;
-    pass_t *pass = s->open;
     if (a->blocks.n > 0)
-        return error_set(err, STATUS_FAILED, "arena: %zu blocks in use at the end of pass %u",
-                         a->blocks.n, number_of(s, pass));
-    size_t total_bytes = arena_plan(pass->blocks, pass->n_blocks);
-    if (total_bytes > s->memory_bytes) {
-        if (s->memory != 0)
-            TRY(allocator_unreserve(a, s->memory, s->memory_bytes, err));
-        s->memory_bytes = 0;
-        cu_result_t result = allocator_reserve(a, total_bytes, &s->memory);
+        return error_set(err, STATUS_FAILED, "arena: %zu blocks in use at the end of the pass",
+                         a->blocks.n);
+    const size_t total_bytes = arena_plan(s->blocks, s->n_blocks);
+    if (total_bytes > 0) {
+        const cu_result_t result = allocator_reserve(a, total_bytes, &s->memory);
         if (result != CU_SUCCESS)
             return allocator_refused(a, result, total_bytes, total_bytes, "cuMemAlloc", err);
         s->memory_bytes = total_bytes;
     }
-    pass->asked_bytes = mem_zeroed(pass->n_blocks + 1, sizeof *pass->asked_bytes);
-    pass->planned = true;
+    s->asked_bytes = mem_zeroed(s->n_blocks + 1, sizeof *s->asked_bytes);
     return STATUS_OK;
 }
 
@@ -180,19 +159,18 @@ static status_t make_plan(allocator_t *a, error_t *err) {
 
 /* Fail with `found`, which describes the call, and the planned call; frees `found`. */
 static status_t deviation(const arena_allocator_t *s, char *found, error_t *err) {
-    const pass_t *pass = s->open;
     char *planned;
-    if (s->next >= pass->n_calls) {
+    if (s->next >= s->n_calls) {
         planned = mem_text("the end of the pass");
     } else {
-        const call_t *call = &pass->calls[s->next];
-        const arena_block_t *block = &pass->blocks[call->block];
+        const call_t *call = &s->calls[s->next];
+        const arena_block_t *block = &s->blocks[call->block];
         planned = mem_format("the %s of block %zu (%zu bytes, stream %p)",
                              call->frees ? "release" : "allocation", call->block, block->bytes,
                              (void *)block->stream);
     }
-    error_set(err, STATUS_FAILED, "arena: call %zu of pass %u is %s, expected %s", s->next,
-              number_of(s, pass), found, planned);
+    error_set(err, STATUS_FAILED, "arena: call %zu of the pass is %s, expected %s", s->next, found,
+              planned);
     free(planned);
     free(found);
     return err != NULL ? err->status : STATUS_FAILED;
@@ -205,18 +183,17 @@ static status_t outside(const char *what, error_t *err) {
 static status_t arena_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
                                cu_pointer_t *address, error_t *err) {
     arena_allocator_t *s = a->state;
-    pass_t *pass = s->open;
-    if (pass == NULL)
+    if (!s->open)
         return outside("allocation", err);
-    if (!pass->planned)
+    if (s->asked_bytes == NULL)
         return record_allocate(a, bytes, stream, address, err);
-    const call_t *call = &pass->calls[s->next];
-    const arena_block_t *block = s->next < pass->n_calls ? &pass->blocks[call->block] : NULL;
+    const call_t *call = &s->calls[s->next];
+    const arena_block_t *block = s->next < s->n_calls ? &s->blocks[call->block] : NULL;
     if (block == NULL || call->frees || bytes > block->bytes || stream != block->stream)
         return deviation(
             s, mem_format("an allocation (%zu bytes, stream %p)", bytes, (void *)stream), err);
     s->next++;
-    pass->asked_bytes[call->block] = bytes;
+    s->asked_bytes[call->block] = bytes;
     *address = s->memory + block->offset;
     return STATUS_OK;
 }
@@ -224,32 +201,31 @@ static status_t arena_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
 static status_t arena_release(allocator_t *a, cu_pointer_t address, cu_stream_t stream,
                               size_t *bytes, error_t *err) {
     arena_allocator_t *s = a->state;
-    pass_t *pass = s->open;
-    if (pass == NULL)
+    if (!s->open)
         return outside("release", err);
-    if (!pass->planned)
+    if (s->asked_bytes == NULL)
         return record_release(a, address, stream, bytes, err);
-    const call_t *call = &pass->calls[s->next];
-    const arena_block_t *block = s->next < pass->n_calls ? &pass->blocks[call->block] : NULL;
+    const call_t *call = &s->calls[s->next];
+    const arena_block_t *block = s->next < s->n_calls ? &s->blocks[call->block] : NULL;
     if (block == NULL || !call->frees || address != s->memory + block->offset ||
         stream != block->stream)
         return deviation(
             s, mem_format("the release of 0x%" PRIx64 " (stream %p)", address, (void *)stream),
             err);
     s->next++;
-    *bytes = pass->asked_bytes[call->block];
+    *bytes = s->asked_bytes[call->block];
     return STATUS_OK;
 }
 
 static status_t arena_end(allocator_t *a, error_t *err) {
     arena_allocator_t *s = a->state;
-    if (s->open == NULL)
+    if (!s->open)
         return outside("end", err);
-    if (!s->open->planned)
+    if (s->asked_bytes == NULL)
         TRY(make_plan(a, err));
-    else if (s->next < s->open->n_calls)
+    else if (s->next < s->n_calls)
         return deviation(s, mem_text("the end of the pass"), err);
-    s->open = NULL;
+    s->open = false;
     return STATUS_OK;
 }
 
@@ -259,14 +235,12 @@ static void arena_close(allocator_t *a) {
     a->api->context_sync();
     /* Blocks remain only when a first pass did not end. */
     for (const address_entry_t *e = NULL; (e = address_map_next(&a->blocks, e)) != NULL;)
-        allocator_unreserve(a, e->address, s->open->blocks[e->value].bytes, &ignored);
+        allocator_unreserve(a, e->address, s->blocks[e->value].bytes, &ignored);
     if (s->memory != 0)
         allocator_unreserve(a, s->memory, s->memory_bytes, &ignored);
-    for (size_t i = 0; i < ALLOCATOR_MAX_PASSES; i++) {
-        free(s->passes[i].calls);
-        free(s->passes[i].blocks);
-        free(s->passes[i].asked_bytes);
-    }
+    free(s->calls);
+    free(s->blocks);
+    free(s->asked_bytes);
     free(s);
 }
 

@@ -45,7 +45,7 @@ static status_t async_open(allocator_t *a, error_t *err) {
         return error_set(err, STATUS_FAILED,
                          "this driver has no memory pools: it is older than CUDA 11.2");
     const cu_pool_properties_t properties = {
-        .type = CU_POOL_PINNED, .location_type = CU_POOL_ON_DEVICE, .location = a->options.device};
+        .type = CU_POOL_PINNED, .location_type = CU_POOL_ON_DEVICE, .location = a->device};
     cu_pool_t pool;
     TRY(cuda_check(api, api->pool_create(&pool, &properties), "pool_create", err));
     /* The default, 0, returns free memory to the system at each synchronisation. */
@@ -59,14 +59,10 @@ static status_t async_open(allocator_t *a, error_t *err) {
     return status;
 }
 
-/* Querying the pool's size on each call costs too much: the limit applies to the bytes in use. */
 static status_t async_allocate(allocator_t *a, size_t bytes, cu_stream_t stream,
                                cu_pointer_t *address, error_t *err) {
-    if (allocator_over_limit(a, bytes))
-        return allocator_refused(a, CU_ERROR_OUT_OF_MEMORY, bytes, bytes, "", err);
-    int64_t start_ns = allocator_driver_enter(a);
+    a->stats.driver_calls++;
     cu_result_t result = a->api->pool_alloc_async(address, bytes, a->state, stream);
-    allocator_driver_leave(a, start_ns);
     if (result != CU_SUCCESS) {
         *address = 0;
         return allocator_refused(a, result, bytes, bytes, "cuMemAllocFromPoolAsync", err);
@@ -82,9 +78,8 @@ static status_t async_release(allocator_t *a, cu_pointer_t address, cu_stream_t 
     if (!address_map_take(&a->blocks, address, &value))
         return allocator_unknown_block(address, err);
     *bytes = value;
-    int64_t start_ns = allocator_driver_enter(a);
+    a->stats.driver_calls++;
     cu_result_t result = a->api->release_async(address, stream);
-    allocator_driver_leave(a, start_ns);
     a->stats.reserved_bytes -= *bytes;
     return cuda_check(a->api, result, "cuMemFreeAsync", err);
 }

@@ -89,9 +89,8 @@ static void test_random_plans(void **state) {
 static allocator_t *allocator;
 
 static int open_arena(void **state) {
-    fake_open(64 * MIB);
-    const allocator_options_t options = {.limit_bytes = 8 * MIB};
-    assert_ok(allocator_open(ALLOCATOR_ARENA, &fake.api, &options, &allocator, &err));
+    fake_open(8 * MIB);
+    assert_ok(allocator_open(ALLOCATOR_ARENA, &fake.api, 0, &allocator, &err));
     return 0;
 }
 
@@ -112,8 +111,8 @@ static void give(cu_pointer_t address) {
     assert_ok(allocator_free(allocator, address, fake_stream(0), &err));
 }
 
-static void begin(unsigned pass) {
-    assert_ok(allocator_begin(allocator, pass, &err));
+static void begin(void) {
+    assert_ok(allocator_begin(allocator, &err));
 }
 
 static void end(void) {
@@ -122,7 +121,7 @@ static void end(void) {
 
 /* A forward pass that keeps its outputs, then a backward pass that frees them. */
 static void train_step(size_t bytes, cu_pointer_t addresses[4]) {
-    begin(0);
+    begin();
     for (size_t i = 0; i < 3; i++)
         addresses[i] = take(bytes << i);
     give(addresses[2]);
@@ -157,39 +156,23 @@ static void test_later_passes_only_look_up(void **state) {
     assert_int_equal(allocator_stats(allocator).allocated_bytes, 0);
 }
 
-static void test_passes_share_the_memory(void **state) {
-    cu_pointer_t addresses[4];
-    train_step(1024, addresses);
-    begin(1);
-    give(take(MIB));
-    end();
-    assert_int_equal(fake.taken_bytes, MIB);
-    train_step(1024, addresses); /* planned for memory that has moved since */
-    begin(1);
-    cu_pointer_t whole = take(MIB);
-    for (size_t i = 0; i < 4; i++)
-        assert_in_range(addresses[i], whole, whole + MIB - 1);
-    give(whole);
-    end();
-    assert_int_equal(allocator_stats(allocator).reserved_bytes, MIB);
-}
-
 static void test_deviations(void **state) {
     cu_pointer_t addresses[4], address;
     train_step(1024, addresses);
     train_step(1024, addresses);
-    begin(0);
+    begin();
     assert_fails_with(allocator_allocate(allocator, 1025, fake_stream(0), &address, &err),
                       STATUS_FAILED,
-                      "arena: call 0 of pass 0 is an allocation (1536 bytes, stream 0x");
+                      "arena: call 0 of the pass is an allocation (1536 bytes, stream 0x");
     assert_fails_with(allocator_allocate(allocator, 1024, fake_stream(1), &address, &err),
                       STATUS_FAILED, ", expected the allocation of block 0 (1024 bytes, stream 0x");
     assert_int_equal(take(1024), addresses[0]);
     assert_fails_with(allocator_free(allocator, addresses[0], fake_stream(0), &err), STATUS_FAILED,
-                      "arena: call 1 of pass 0 is the release of 0x7f");
-    assert_fails_with(allocator_end(allocator, &err), STATUS_FAILED,
-                      "arena: call 1 of pass 0 is the end of the pass, expected the allocation of "
-                      "block 1 (2048 bytes");
+                      "arena: call 1 of the pass is the release of 0x7f");
+    assert_fails_with(
+        allocator_end(allocator, &err), STATUS_FAILED,
+        "arena: call 1 of the pass is the end of the pass, expected the allocation of "
+        "block 1 (2048 bytes");
     take(2048);
     take(4096);
     assert_fails_with(allocator_free(allocator, addresses[1], fake_stream(0), &err), STATUS_FAILED,
@@ -208,24 +191,22 @@ static void test_wrong_use(void **state) {
     cu_pointer_t address;
     assert_fails_with(allocator_allocate(allocator, 1, fake_stream(0), &address, &err),
                       STATUS_FAILED, "arena: allocation outside a pass");
-    assert_fails_with(allocator_begin(allocator, ALLOCATOR_MAX_PASSES, &err), STATUS_FAILED,
-                      "arena: pass 8; passes are numbered 0 to 7");
     assert_fails_with(allocator_end(allocator, &err), STATUS_FAILED, "arena: end outside a pass");
-    begin(1);
-    assert_fails_with(allocator_begin(allocator, 0, &err), STATUS_FAILED,
-                      "arena: pass 0 begins while pass 1 is open");
+    begin();
+    assert_fails_with(allocator_begin(allocator, &err), STATUS_FAILED,
+                      "arena: a pass begins while one is open");
     address = take(512);
     assert_fails_with(allocator_free(allocator, address, fake_stream(1), &err), STATUS_FAILED,
-                      "arena: block 0 of pass 1 was freed on another stream");
+                      "arena: block 0 was freed on another stream");
     assert_fails_with(allocator_free(allocator, address + 1, fake_stream(0), &err), STATUS_FAILED,
                       "was freed but is not in use");
     assert_fails_with(allocator_end(allocator, &err), STATUS_FAILED,
-                      "arena: 1 blocks in use at the end of pass 1");
+                      "arena: 1 blocks in use at the end of the pass");
 } /* the block goes back when the arena closes */
 
 static void test_out_of_memory(void **state) {
     cu_pointer_t address;
-    begin(0);
+    begin();
     take(6 * MIB);
     assert_fails_with(allocator_allocate(allocator, 3 * MIB, fake_stream(0), &address, &err),
                       STATUS_FAILED,

@@ -113,9 +113,7 @@ static void compare_with_model(uint64_t seed, uint32_t most_live, unsigned max_l
     dice_t dice = {.seed = seed};
     fake_open((size_t)1 << 40);
     m->end = FAKE_BASE;
-    assert_int_equal(
-        allocator_open(ALLOCATOR_CACHING, &fake.api, &(allocator_options_t){0}, &allocator, &err),
-        STATUS_OK);
+    assert_int_equal(allocator_open(ALLOCATOR_CACHING, &fake.api, 0, &allocator, &err), STATUS_OK);
     for (size_t step = 0; step < 20000; step++) {
         if (n_held < most_live && (n_held == 0 || throw_below(&dice, 2) == 0)) {
             const size_t bytes = (throw_bytes(&dice, max_log2) + 511) / 512 * 512;

@@ -101,7 +101,7 @@ static void shadow_give(const held_t *held, uint32_t number, unsigned stream) {
 /* ---- many streams ---------------------------------------------------------------------------- */
 
 typedef struct plan {
-    size_t n_steps, memory_bytes, limit_bytes;
+    size_t n_steps, memory_bytes;
     uint32_t most_live, n_streams;
     unsigned max_log2;
 } plan_t;
@@ -159,17 +159,15 @@ static void walk(world_t *w, const plan_t *plan) {
         }
         if (plan->n_streams > 1 && throw_below(&dice, 16) == 0)
             fake_done(fake_stream(throw_below(&dice, plan->n_streams)));
-        EXPECT(plan->limit_bytes == 0 || fake.taken_bytes <= plan->limit_bytes);
         EXPECT(fake.taken_bytes == allocator_stats(w->allocator).reserved_bytes);
     }
 }
 
 static size_t run_trace(uint64_t seed, const plan_t *plan) {
     world_t w = {.held = mem_zeroed(plan->most_live + 1, sizeof *w.held)};
-    const allocator_options_t options = {.limit_bytes = plan->limit_bytes, .untimed = true};
     dice = (dice_t){.seed = seed};
     shadow_open(plan->memory_bytes);
-    assert_ok(allocator_open(ALLOCATOR_CACHING, &fake.api, &options, &w.allocator, &err));
+    assert_ok(allocator_open(ALLOCATOR_CACHING, &fake.api, 0, &w.allocator, &err));
     walk(&w, plan);
     size_t allocated_bytes = 0;
     for (uint32_t i = 0; i < w.n_held; i++)
@@ -206,10 +204,6 @@ static void test_too_little_memory(void **state) {
                          .n_streams = 2,
                          .max_log2 = 23};
     assert_true(run_trace(2, &plan) > 100);
-    plan_t limited = plan;
-    limited.memory_bytes = 256 * MIB;
-    limited.limit_bytes = 64 * MIB;
-    assert_true(run_trace(3, &limited) > 100);
 }
 
 static void test_many_seeds(void **state) {

@@ -208,7 +208,7 @@ static status_t run(state_t *s, batch_t *batch, status_t (*check)(state_t *, err
         s->next_change = 0;
     for (size_t i = 0; i < 2 * s->n_changes; i++)
         s->changes[i] = allocate_change(s->seed, s->n_live, s->next_change++);
-    TRY(allocator_begin(s->allocator, 0, err));
+    TRY(allocator_begin(s->allocator, err));
     if (planned)
         TRY(fill(s, err));
     TRY(time_total(s, batch, err));
@@ -324,16 +324,14 @@ static status_t choose_kind(state_t *s, const char *variant, error_t *err) {
 /* The first run records the plan, or fills the caches. */
 static status_t warm_up(session_t *session, error_t *err) {
     state_t *s = session->state;
-    const allocator_options_t options = {.device = s->gpu != NULL ? s->gpu->device : 0,
-                                         .untimed = true};
     const double room_bytes = ROOM_FACTOR * allocate_mean_bytes() * (double)s->n_live;
     if (s->gpu != NULL)
         TRY(session_skip(session, gpu_room(s->gpu, room_bytes, err)));
     s->n_changes = s->kind == ALLOCATOR_MALLOC ? CHANGES_MALLOC : CHANGES;
     s->blocks = mem_zeroed(s->n_live, sizeof *s->blocks);
     s->changes = mem_zeroed(2 * s->n_changes, sizeof *s->changes);
-    TRY(allocator_open(s->kind, s->gpu != NULL ? &s->gpu->api : &s->driver, &options, &s->allocator,
-                       err));
+    TRY(allocator_open(s->kind, s->gpu != NULL ? &s->gpu->api : &s->driver,
+                       s->gpu != NULL ? s->gpu->device : 0, &s->allocator, err));
     s->clock_ns = clock_cost_ns();
     batch_t batch;
     int64_t start_ns = clock_ns();

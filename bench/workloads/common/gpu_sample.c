@@ -170,9 +170,8 @@ status_t gpu_sample_prepare(session_t *session, error_t *err) {
     gpu_sample_t *s = session->state;
     if (s->alloc == ALLOC_ASYNC)
         TRY(gpu_pool_keep(s->gpu, err));
-    const allocator_options_t options = {.device = s->gpu->device, .untimed = true};
     if (s->alloc == ALLOC_CACHING)
-        TRY(allocator_open(ALLOCATOR_CACHING, &s->gpu->api, &options, &s->allocator, err));
+        TRY(allocator_open(ALLOCATOR_CACHING, &s->gpu->api, s->gpu->device, &s->allocator, err));
     TRY(make_host_side(s, err));
     TRY(gpu_sample_allocate(s, true, err));
     TRY(gpu_sample_copy_weights(s, true, err));
