@@ -219,13 +219,9 @@ static comparison_set_t with_own_rows(const report_t *report, const comparison_s
     return own;
 }
 
+/* PyTorch's `mapped` polls for the output. */
 static bool is_polling_mode(const case_t *spec) {
-    const char *const *mode = workload_find(spec->workload)->pytorch_polling;
-    if (mode == NULL || strcmp(spec->engine, "pytorch") != 0)
-        return false;
-    while (*mode != NULL && strcmp(*mode, spec->variant) != 0)
-        mode++;
-    return *mode != NULL;
+    return strcmp(spec->engine, "pytorch") == 0 && strcmp(spec->variant, "mapped") == 0;
 }
 
 static bool waits_by_polling(const case_result_t *result) {

@@ -31,7 +31,8 @@ static status_t fill_output(session_t *session, error_t *err) {
 }
 
 static status_t write_y(const float *y, const char *to, text_list_t *arrays, error_t *err) {
-    return output_write(&(output_array_t){.name = "y", .f32 = y, .rows = N}, to, arrays, err);
+    text_list_add(arrays, "y");
+    return output_write("y", y, N, to, err);
 }
 
 static void compute(session_t *session) {

@@ -73,11 +73,11 @@ char *chart_total(const plot_data_t *data, chart_t *chart) {
 }
 
 char *chart_host_to_host(const plot_data_t *data, chart_t *chart) {
-    const char *spans = data->workload->host_to_host;
-    AUTO_FREE char *meaning =
-        mem_format("phase host_to_host: %s, no unnecessary synchronisation  ·  ",
-                   spans != NULL ? spans : "from host to host");
-    return compare_sides(data, "host_to_host", meaning, chart);
+    return compare_sides(
+        data, "host_to_host",
+        "phase host_to_host: from inputs in host memory to outputs in host memory, no "
+        "unnecessary synchronisation  ·  ",
+        chart);
 }
 
 /* If a kernel was measured in a graph, the limit applies to that time. Trainings on a GPU are timed

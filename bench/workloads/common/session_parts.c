@@ -136,17 +136,10 @@ char *results_text(json_t *results) {
     return text;
 }
 
-status_t output_write(const output_array_t *array, const char *folder, text_list_t *arrays,
+status_t output_write(const char *name, const float *values, size_t n, const char *folder,
                       error_t *err) {
-    const size_t shape[2] = {array->rows, array->columns};
-    const unsigned n_dimensions = array->columns > 0 ? 2 : 1;
-    char *path = mem_format("%s/%s.npy", folder, array->name);
-    const status_t status = array->f64 != NULL
-                                ? npy_write_f64(path, array->f64, shape, n_dimensions, err)
-                                : npy_write_f32(path, array->f32, shape, n_dimensions, err);
-    free(path);
-    if (status == STATUS_OK)
-        text_list_add(arrays, array->name);
+    AUTO_FREE char *path = mem_format("%s/%s.npy", folder, name);
+    const status_t status = npy_write_f32(path, values, &n, 1, err);
     return status;
 }
 

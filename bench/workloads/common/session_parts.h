@@ -64,16 +64,8 @@ void session_add_result(session_t *session, const char *key, json_t *value);
 /* A session's results as text, which the caller frees; releases the JSON. */
 char *results_text(json_t *results);
 
-/* Values of one type, the other pointer NULL; `columns` is 0 for one dimension. */
-typedef struct output_array {
-    const char *name;
-    const float *f32;
-    const double *f64;
-    size_t rows, columns;
-} output_array_t;
-
-/* Write NAME.npy into `folder` and add the name to `arrays`. */
-status_t output_write(const output_array_t *array, const char *folder, text_list_t *arrays,
+/* Write `n` values as NAME.npy into `folder`. */
+status_t output_write(const char *name, const float *values, size_t n, const char *folder,
                       error_t *err);
 /* Of the reference: what errors of NAME are relative to if its own norm is smaller, as a root mean
  * square: NAME.scale.npy. */

@@ -91,7 +91,6 @@ struct workload {
                                * lacks that */
     /* If that is the phase "step": of so many steps is "train". */
     size_t (*sample_steps)(const case_t *spec);
-    const char *host_to_host;           /* what that phase spans, for charts; NULL: no such phase */
     const char *caveat;                 /* why headlines leave out its ratios; or NULL */
     const technique_spec_t *techniques; /* of the cuda engine; other engines have none */
     size_t n_techniques;
@@ -106,7 +105,6 @@ struct workload {
     const char *const *cpu_variants;  /* NULL-terminated; NULL for none */
     const char *const *null_variants; /* of the null engine */
     const char *const *pytorch_variants; /* modes that the PyTorch worker knows */
-    const char *const *pytorch_polling;  /* those of them that poll for the output; NULL: none */
     const char *const *jax_variants;     /* modes that the JAX worker knows */
     bool steps_are_epochs;               /* of a training: each is a pass over all of its data */
     repeats_t repeats;

@@ -41,7 +41,6 @@ static const char *const MODES_OF_ALL[] = {"eager",         "inference", "compil
                                            "compile_graph", "mapped",    NULL};
 static const char *const MODES_OF_TRAININGS[] = {"eager",         "inference",   "compile", "graph",
                                                  "compile_graph", "combo_graph", NULL};
-static const char *const POLLING[] = {"mapped", NULL};
 static const char *const JAX_MODES[] = {"jit", "aot", "overlap", NULL};
 static const char *const JAX_MODES_OF_ALL[] = {"jit", "aot", NULL};
 static const char *const JAX_MODES_OF_TRAININGS[] = {"jit", "scan", NULL};
@@ -470,14 +469,12 @@ static void make_workload(described_entry_t *entry) {
         .steps_are_epochs = d->steps != NULL && strcmp(expression_text(d->steps), "epochs") == 0,
         .has_loss = has_loss(d),
         .bounded_by = d->bounded_by,
-        .host_to_host = "from inputs in host memory to outputs in host memory",
         .techniques = entry->techniques,
         .n_techniques = DESCRIBED_TECHNIQUES + d->n_own,
         .dtypes = entry->dtypes,
         .pytorch_variants = d->splits          ? MODES
                             : d->steps != NULL ? entry->modes
                                                : MODES_OF_ALL,
-        .pytorch_polling = POLLING,
         .jax_variants = !d->has_jax        ? NULL
                         : d->splits        ? JAX_MODES
                         : d->steps != NULL ? JAX_MODES_OF_TRAININGS

@@ -109,7 +109,8 @@ static status_t output_synthetic(session_t *session, const char *folder, text_li
                                  error_t *err) {
     const state_synthetic_t *s = session->state;
     float y[4] = {1, 2, 3, s->behaviour->fault == WRONG ? 5 : 4};
-    return output_write(&(output_array_t){.name = "y", .f32 = y, .rows = 4}, folder, arrays, err);
+    text_list_add(arrays, "y");
+    return output_write("y", y, 4, folder, err);
 }
 
 static void close_case_synthetic(session_t *session) {
