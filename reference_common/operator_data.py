@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,8 +39,7 @@ STORED = {
 class OperatorInputs:
     """The inputs of a case in host memory, as files have them, in the description's order."""
 
-    refilled = ("arrays",)
-    """What a refill changes."""
+    refilled = True
 
     def __init__(self, specs: Sequence[ArraySpec], files: InputFiles | None) -> None:
         if files is None:
@@ -52,11 +52,17 @@ class OperatorInputs:
         expect_room(sum(math.prod(s.shape) * STORED[s.dtype].itemsize for s in self.specs))
         self.arrays = [files.read(s.name, s.shape, STORED[s.dtype]) for s in self.specs]
 
-    def refill(self, _before: int, after: int) -> None:
-        """Give the inputs the values of the refill seed `after`, in place; constants and data stay."""
+    def own(self) -> OperatorInputs:
+        """Return a copy that a refill may change."""
+        own = copy.copy(self)
+        own.arrays = [array.copy() for array in self.arrays]
+        return own
+
+    def refill(self, seed: int) -> None:
+        """Give the inputs the values of a refill's seed, in place; constants and data stay."""
         for number, (spec, array) in enumerate(zip(self.specs, self.arrays, strict=True)):
             if spec.fill is not None and spec.fill.kind not in ("constant", "data"):
-                self._take(spec, number, array, after)
+                self._take(spec, number, array, seed)
 
     def replace(self, outputs: Mapping[str, Array]) -> None:
         """Give arrays in place the values of outputs, as `written` has them."""

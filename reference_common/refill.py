@@ -6,7 +6,6 @@ A run must not know its inputs in advance, nor find its outputs in its buffers
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,16 +26,15 @@ _random = np.random.default_rng()
 class Refill:
     """Gives an open case the inputs of a seed, in its own copy of the shared inputs.
 
-    `inputs.refilled` names the attributes that change; `inputs.refill(before, after)` turns those of
-    one seed into those of another in place. They are in a copy, which a method `own()` of the inputs
-    makes if there is one.
+    `inputs.own()` makes that copy, and its `refill(seed)` gives it the values of a seed in place.
+    Inputs of which nothing changes have `refilled` false.
     """
 
     def __init__(self, case: OpenCase, inputs: Any) -> None:
         self._case = case
         self._opened = inputs
         self._own: Any = None
-        self._own_seed = self._seed = 0
+        self._seed = 0
 
     def __call__(self, seed: int) -> None:
         """Have further runs use the inputs of this seed; 0: those as opened."""
@@ -54,16 +52,9 @@ class Refill:
 
     def _refilled(self, seed: int) -> Any:
         if self._own is None:
-            self._own = getattr(self._opened, "own", self._copied)()
-        self._own.refill(self._own_seed, seed)
-        self._own_seed = seed
+            self._own = self._opened.own()
+        self._own.refill(seed)
         return self._own
-
-    def _copied(self) -> Any:
-        own = copy.copy(self._opened)
-        for name in own.refilled:
-            setattr(own, name, copy.deepcopy(getattr(own, name)))
-        return own
 
 
 def random_tile(size: int = TILE) -> npt.NDArray[np.float32]:

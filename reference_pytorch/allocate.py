@@ -60,8 +60,7 @@ class Change(NamedTuple):
 class Trace:
     """The start sizes of a case's blocks and the endless list of changes."""
 
-    refilled = ()
-    """A refill changes nothing."""
+    refilled = False
 
     def __init__(self, live: int, seed: int) -> None:
         self._live, self._seed = live, seed

@@ -78,7 +78,7 @@ def test_the_device_draws_and_files_have_the_rest(tmp_path):
     opened = [array.copy() for array in inputs.arrays]
     inputs.filler = Recorded()
     own = inputs.own()
-    own.refill(0, 7)
+    own.refill(7)
     assert inputs.filler.drawn == [("normal", fill_key(SEED, 7), 0)]
     assert all(np.array_equal(*pair) for pair in zip(inputs.arrays, opened, strict=True))
     assert (own.tensors()[0] == 1).all()
