@@ -78,8 +78,9 @@ static void index_sizes(comparison_set_t *set) {
     qsort(set->sized, set->n_sized, sizeof *set->sized, by_size_and_place);
 }
 
-const case_result_t *comparison_set_next_at(const comparison_set_t *set, const case_result_t *after,
-                                            int64_t size) {
+/* The next of the cases that share the set's work, by any contender and on any device, at one size, in logarithmic time. */
+static const case_result_t *next_at(const comparison_set_t *set, const case_result_t *after,
+                                    int64_t size) {
     const sized_case_t first = {size, after != NULL ? (size_t)(after - set->run->cases) + 1 : 0};
     size_t low = 0, high = set->n_sized;
     while (low < high) {
@@ -98,7 +99,7 @@ const case_result_t *comparison_set_next(const comparison_set_t *set, const case
                                          const char *whose, int64_t size) {
     const case_result_t *next = after;
     if (size != EVERY_SIZE) {
-        while ((next = comparison_set_next_at(set, next, size)) != NULL)
+        while ((next = next_at(set, next, size)) != NULL)
             if (is_whose(set->platform, &next->spec, whose))
                 return next;
         return NULL;

@@ -92,7 +92,7 @@ typedef struct comparison_set {
     size_t n_rivals;
     size_row_t *rows; /* ascending */
     size_t n_rows;
-    /* Of comparison_set_next_at(): by size, then as in the run. comparison_set_by() borrows them. */
+    /* Those that share its work: by size, then as in the run. comparison_set_by() borrows them. */
     sized_case_t *sized;
     size_t n_sized;
 } comparison_set_t;
@@ -125,10 +125,6 @@ int64_t size_of_case(const comparison_set_t *set, const case_t *spec);
 
 const case_result_t *comparison_set_next(const comparison_set_t *set, const case_result_t *after,
                                          const char *whose, int64_t size);
-/* Likewise of the cases that share the set's work, by any contender and on any device, at one size, which takes
- * logarithmic time. */
-const case_result_t *comparison_set_next_at(const comparison_set_t *set, const case_result_t *after,
-                                            int64_t size);
 /* The fastest of that; NULL if none. */
 const case_result_t *comparison_set_fastest(const comparison_set_t *set, int64_t size,
                                             const char *whose, const char *phase);

@@ -85,8 +85,6 @@ void floors_add_groups(floors_t *floors, const comparison_t *comparison);
 floors_t *floors_of_pair(const comparison_t *comparison);
 status_t floors_save(const floors_t *floors, const char *folder, error_t *err);
 void floors_free(floors_t **floors);
-/* The floor of a cell, of a group as a fraction; 0 if unknown. */
-double floors_of(const floors_t *floors, const char *id, const char *phase);
 size_t floors_runs(const floors_t *floors);
 
 /* May the runs be compared? If not, STATUS_INCOMPARABLE; the message says what differs and how to

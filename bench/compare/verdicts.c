@@ -119,7 +119,8 @@ static double look_up(const json_t *table, const char *name, const char *phase) 
     return json_number_value(json_object_get(json_object_get(table, name), phase));
 }
 
-double floors_of(const floors_t *floors, const char *id, const char *phase) {
+/* The floor of a cell, of a group as a fraction; 0 if unknown. */
+static double floor_of(const floors_t *floors, const char *id, const char *phase) {
     return floors != NULL ? look_up(floors->cells, id, phase) : 0;
 }
 
@@ -524,7 +525,7 @@ static void open_cells(comparison_t *comparison, const floors_t *floors) {
             cell_t *cell = &pair->cells[c];
             sweep_cell_t *test = cell->test = next++;
             test->group = group_of(comparison, floors, &pair->base->spec, cell->base->name);
-            test->gate.floor_frac = floors_of(floors, pair->id, cell->base->name);
+            test->gate.floor_frac = floor_of(floors, pair->id, cell->base->name);
             find_choices(pair->base, cell->base, test->choices[0]);
             find_choices(pair->candidate, cell->candidate, test->choices[1]);
         }

@@ -70,9 +70,8 @@ typedef struct session_ops {
      * if needed, results_json. For a case that does not apply, set session->skipped and return a
      * failure with the reason. After a failure there is nothing to close. */
     status_t (*open)(session_t *session, const open_request_t *request, error_t *err);
-    /* Give the inputs the signs of this seed (workloads/common/session_parts.h; of workloads: the values, see
-     * workloads/described/fill.h) in every buffer that a run reads. Called before every request that runs the case, because open cases may share inputs.
-     * NULL: there are no inputs. */
+    /* Give the inputs the values of this seed (workloads/described/fill.h) in every buffer that a run reads. Called
+     * before every request that runs the case, because open cases may share inputs. NULL: there are no inputs. */
     status_t (*refill)(session_t *session, uint64_t seed, error_t *err);
     /* Fill the outputs with random values, before a fresh sample. NULL: there are no outputs. */
     status_t (*fill)(session_t *session, error_t *err);

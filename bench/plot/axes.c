@@ -243,8 +243,9 @@ static void write_line(const line_t *line, range_t *range_ns, legend_t *legend, 
     chart_row(chart, "\n");
 }
 
-void lines_limit(lines_t *lines, const plot_data_t *data, double *ns, const char *title,
-                 int style) {
+/* Add a dashed line; takes ownership of `ns`. A line without any number is dropped. */
+static void lines_limit(lines_t *lines, const plot_data_t *data, double *ns, const char *title,
+                        int style) {
     bool any = false;
     for (size_t i = 0; i < data->n_sizes; i++)
         any = any || isfinite(ns[i]);

@@ -117,8 +117,6 @@ typedef struct lines {
 /* Ignores a NULL series and one without times for the phase; adds only the role to a series that
  * already has a line. `role` may be NULL. The line of a different algorithm is dashed. */
 void lines_add(lines_t *lines, const series_t *series, const char *phase, const char *role);
-/* Add a dashed line; takes ownership of `ns`. A line without any number is dropped. */
-void lines_limit(lines_t *lines, const plot_data_t *data, double *ns, const char *title, int style);
 /* Add the hardware limit at each size for an engine's cases, if known. */
 void lines_add_limits(lines_t *lines, const plot_data_t *data, const char *label, chart_t *chart);
 /* Is the workload a training with lower bounds (training_bound())? */

@@ -96,7 +96,7 @@ static int style_of_rival(const record_t *run, const case_t *spec, const char *l
            place;
 }
 
-int style_of_case(const record_t *run, const case_t *spec) {
+static int style_of_case(const record_t *run, const case_t *spec) {
     char text[32];
     const char *label = case_engine_label(spec, text);
     const int style = style_of_variant(label, spec->variant);

@@ -116,7 +116,6 @@ const series_t *plot_strongest_rival(const plot_data_t *data, bool on_gpu, const
 bool series_is_mixed(const series_t *series);
 
 /* Line types: numbers of plots/style.gp, the same in every chart of a run. */
-int style_of_case(const record_t *run, const case_t *spec);
 /* Of the fastest of a case's engine, if it is not the same contender at every size. */
 int style_of_mixed(const record_t *run, const case_t *spec);
 

@@ -222,11 +222,13 @@ const char *bytes_text(const report_t *report, double bytes) {
     return units_bytes(report_buffer(report), bytes);
 }
 
-const char *bimodal_mark(const phase_t *phase) {
+/* " ‡" for a phase with two values, else "". */
+static const char *bimodal_mark(const phase_t *phase) {
     return phase->bimodal.found ? " ‡" : "";
 }
 
-const char *limit_mark(const case_result_t *result) {
+/* That of the phase of its limit. */
+static const char *limit_mark(const case_result_t *result) {
     const char *name = result->limit.phase;
     const phase_t *phase = name != NULL ? result_phase(result, name) : NULL;
     return phase != NULL ? bimodal_mark(phase) : "";

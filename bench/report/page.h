@@ -113,8 +113,6 @@ const char *median_text(const report_t *report, const phase_t *phase); /* "12.6 
 const char *time_text(const report_t *report, double ns);
 const char *percent_text(const report_t *report, double frac);
 const char *bytes_text(const report_t *report, double bytes);
-const char *bimodal_mark(const phase_t *phase); /* " ‡" for a phase with two values, else "" */
-const char *limit_mark(const case_result_t *result); /* that of the phase of its limit */
 
 /* Was the case skipped because its variant is designed for another dtype or shape? */
 bool is_not_applicable(const case_result_t *result);

@@ -359,7 +359,8 @@ static status_t write_side(const study_t *study, const study_side_t *side, const
     return has_rows ? fs_write_atomic(path, text, size, err) : STATUS_OK;
 }
 
-status_t study_csv_write(const study_t *study, const record_t *run, error_t *err) {
+/* Both logs, each if it has rows. PyTorch's cases are those on the GPU, or on the CPU if there are none. */
+static status_t study_csv_write(const study_t *study, const record_t *run, error_t *err) {
     for (size_t s = 0; s < STUDY_SIDES; s++)
         TRY(write_side(study, &study->sides[s], run, err));
     return STATUS_OK;

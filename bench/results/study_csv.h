@@ -23,10 +23,6 @@ typedef struct study {
 /* Is the case set up as there? The variant does not matter. */
 bool study_is_setup(const case_t *spec);
 
-/* Write both logs into the run's folder, each if it has rows. PyTorch's cases are those on the GPU, or on the CPU
- * if there are none. */
-status_t study_csv_write(const study_t *study, const record_t *run, error_t *err);
-
 typedef struct study_log {
     size_t side;
     case_result_t *cases; /* one per size, ascending; its rows are the samples */

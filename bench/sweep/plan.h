@@ -43,8 +43,4 @@ status_t sweep_plan_read(const node_t *top, const workload_t *workload, const ch
                          sweep_plan_t *plan, error_t *err);
 void sweep_plan_free(sweep_plan_t *plan);
 
-/* Append the plan's cases to the sweep: for each point of the axes (the first axis slowest), all
- * contenders. A case of two contenders is added once. */
-status_t sweep_expand(const sweep_plan_t *plan, const node_t *top, sweep_t *sweep, error_t *err);
-
 #endif

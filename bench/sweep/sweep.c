@@ -219,7 +219,10 @@ static void keep_string(void *id) {
     (void)id;
 }
 
-status_t sweep_expand(const sweep_plan_t *plan, const node_t *top, sweep_t *sweep, error_t *err) {
+/* Append the plan's cases to the sweep: for each point of the axes (the first axis slowest), all
+ * contenders. A case of two contenders is added once. */
+static status_t sweep_expand(const sweep_plan_t *plan, const node_t *top, sweep_t *sweep,
+                             error_t *err) {
     TRY(check_size(plan, top, err));
     AUTO_FREE size_t *point = mem_zeroed(plan->n_axes, sizeof *point);
     expansion_t to = {.plan = plan, .top = top, .sweep = sweep, .point = point};

@@ -39,7 +39,6 @@ typedef struct html {
     bool plain; /* print text alone, without tags */
 } html_t;
 
-const char *html_anchor(const html_t *html, const char *href); /* of a case, too; or NULL */
 /* Escaped; control characters and invalid UTF-8 become "?". */
 void html_text(const html_t *html, const char *text);
 void html_text_n(const html_t *html, const char *text, size_t length);

@@ -27,7 +27,8 @@ void html_text(const html_t *html, const char *text) {
     html_text_n(html, text, strlen(text));
 }
 
-const char *html_anchor(const html_t *html, const char *href) {
+/* Of a case, too; or NULL. */
+static const char *html_anchor(const html_t *html, const char *href) {
     if (is_case_href(href))
         return href + 1;
     for (size_t i = 0; i < html->n_targets; i++)

@@ -498,10 +498,6 @@ status_t description_parse(const char *file, const json_t *json, description_t *
     return status;
 }
 
-const char *description_jax_function(const description_t *description) {
-    return description->steps != NULL ? "jax_step" : "jax_reference";
-}
-
 static const char NAME[] = "workload.json", FORMER_NAME[] = "operator.json";
 
 char *description_path(const char *folder) {
@@ -646,7 +642,8 @@ status_t description_load(const char *folder, description_t *description, error_
         memcpy(description->hash, hash, sizeof hash);
         description->files = files;
         description->folder = realpath(folder, NULL);
-        description->has_jax = reference_defines(folder, description_jax_function(description));
+        description->has_jax =
+            reference_defines(folder, description->steps != NULL ? "jax_step" : "jax_reference");
         description->has_manual_training = reference_defines(folder, "manual_training");
         description->has_dataloader = reference_defines(folder, "dataloader");
         description->has_evaluate = reference_defines(folder, "evaluate");

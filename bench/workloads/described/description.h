@@ -155,8 +155,6 @@ status_t description_load(const char *folder, description_t *description, error_
 status_t description_parse(const char *file, const json_t *json, description_t *description,
                            error_t *err);
 void description_free(description_t *description);
-/* The function of reference.py for JAX. */
-const char *description_jax_function(const description_t *description);
 /* Are workload.json and the .py files, which workers read, as they were? STATUS_FAILED: which is not. */
 status_t description_check_files(const description_t *description, error_t *err);
 

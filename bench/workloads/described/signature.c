@@ -61,12 +61,12 @@ static void add(signature_t *to, const char *type, const char *qualifier, const 
     text_list_add_format(&to->by_value, "%s%s%s", type, qualifier, name);
 }
 
-bool signature_is_in_c(const case_t *spec) {
+static bool is_in_c(const case_t *spec) {
     return strcmp(spec->engine, "cpu") == 0;
 }
 
 bool signature_is_wide(const case_t *spec) {
-    return signature_is_in_c(spec) && strcmp(spec->variant, C_REFERENCE) == 0;
+    return is_in_c(spec) && strcmp(spec->variant, C_REFERENCE) == 0;
 }
 
 /* "by_value<float, 20>"; of a list "by_value_list<float, 20, 5>". */
@@ -132,7 +132,7 @@ static void add_types(const described_dtype_t *type, const signature_t *to, text
 }
 
 void signature_add(const description_t *d, const case_t *spec, text_list_t *defines) {
-    const bool in_c = signature_is_in_c(spec);
+    const bool in_c = is_in_c(spec);
     signature_t to = {.types = signature_is_wide(spec) ? WIDE_TYPES
                                : in_c                  ? C_TYPES
                                                        : CUDA_TYPES,

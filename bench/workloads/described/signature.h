@@ -13,8 +13,7 @@ void signature_add(const description_t *description, const case_t *spec, text_li
 /* The variant of engine "cpu" that is the reference: reference.c. */
 #define C_REFERENCE "reference"
 
-/* Is the case a contender in C; and the reference, whose floats are all doubles, but for scalars? */
-bool signature_is_in_c(const case_t *spec);
+/* Is the case the reference in C, whose floats are all doubles, but for scalars? */
 bool signature_is_wide(const case_t *spec);
 
 /* Bytes of weights by value: kernel parameters take 4 KiB, of which pointers, scalars and params need the rest. */
