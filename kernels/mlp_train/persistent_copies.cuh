@@ -9,7 +9,6 @@
 // Layout of `memory`: activations of hidden layers 1 … DEPTH - 1, twice; deltas of layers 0 … DEPTH - 2, then of the
 // last one, CLASSES in a row of 12; each row's loss.
 constexpr unsigned HIDDEN_LAYERS = DEPTH - 1, MATRIX = ROWS * WIDTH, LAST_DELTA_ROW = 12;
-constexpr unsigned MEMORY_ROW = 3 * HIDDEN_LAYERS * WIDTH + 16; // the host allocates this
 
 __device__ unsigned arrivals; // of all launches; only grows, wraps at 2^32
 __device__ unsigned earlier_barriers; // before this launch
