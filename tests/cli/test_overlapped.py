@@ -23,7 +23,7 @@ def run(
     *,
     batches: tuple[int, ...] = (100000,),
     layers: tuple[int, ...] = (4, 5, 1),
-    expect: int = 0,
+    expect: int | None = 0,
 ) -> list[dict[str, Any]]:
     contender = {"engine": "cuda", "variants": ["02_thread_per_sample"], "techniques": techniques}
     axes = {"batch": list(batches), "layers": [list(layers)]}
@@ -44,10 +44,13 @@ def test_right_at_every_size(
     """The input is the larger copy, or the output."""
     batches = (1, 255, 2300)
     techniques = {**OVERLAPPED, "launch": launches}
-    cases = run(tmp_path, gpu, techniques, batches=batches, layers=layers)
-    assert [case["status"] for case in cases] == ["ok"] * len(batches)
+    cases = run(tmp_path, gpu, techniques, batches=batches, layers=layers, expect=None)
+    assert len(cases) == len(batches)
     phases = {"host_to_host", "kernel_graph", "kernel_stream", "kernel_cold"}
     for case in cases:
+        # Kernels take the CPU's time here: on a busy machine they may look implausible.
+        assert case["status"] in ("ok", "implausible"), case["reason"]
+        assert case["check"]["before"]["ok"] and case["check"]["after"]["ok"]
         assert set(case["phases"]) >= phases
         assert ("total" in case["phases"]) == (launches == ["stream"])
 
