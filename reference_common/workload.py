@@ -52,7 +52,10 @@ class OpenCase(Protocol):
 
     @property
     def probes(self) -> Sequence[Probe]:
-        """The functions that time the phases; each runs the case once."""
+        """The functions that time the phases; each runs the case once.
+
+        All run when the case is opened, unless it has `runs_when_opened` false, and one probe.
+        """
         ...
 
     @property

@@ -43,7 +43,7 @@ REFERENCES = {
     ),
     "exits": (
         "import os\ndef reference(x):\n    os._exit(3)\n",
-        "reference.py ended its process, or did not return: open: worker pytorch-cpu died (exit "
+        "reference.py ended its process, or did not return: output: worker pytorch-cpu died (exit "
         "code 3)",
     ),
 }

@@ -57,6 +57,33 @@ def test_scale_is_written_beside_its_output_and_is_none(session, tmp_path):
     assert (scale.dtype, scale.size, float(scale.reshape(-1)[0])) == (np.float64, 1, 0.5)
 
 
+COUNTED = """
+RUNS = []
+def reference(x):
+    raise ValueError("the oracle's function is another")
+def oracle(x):
+    RUNS.append(x)
+    return x.clone()
+"""
+
+
+def test_an_oracle_runs_as_often_as_it_must(session, tmp_path):
+    """One run of a large training takes seconds: two of the first pass show that it repeats itself."""
+    arrays = [operators.given("x", 4), operators.output("y", 4)]
+    operator = operators.write(tmp_path / "counted", {"reference": COUNTED}, arrays)
+    first = open_ok(session, operator, "oracle")
+    runs = first.case._module.RUNS
+    assert len(runs) == 0
+    first.output()
+    assert len(runs) == 2, "on the inputs as opened"
+    first.output(operators.SEED)
+    assert len(runs) == 3
+    session.handle(protocol.CloseRequest(first.id))
+    later = open_ok(session, operator, "oracle")
+    later.output(operators.SEED)
+    assert len(runs) == 4, "a later pass asks for other inputs only"
+
+
 def test_an_oracle_of_its_own_is_used_instead(session, tmp_path):
     source = """
         def reference(x):
