@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from operator_folders import TWICE, X, Y, run_operator, write_operator
-from project import FIXTURES, bench
+from project import FIXTURES, ROOT, bench
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -112,6 +112,15 @@ def test_check(tmp_path: Path, name: str) -> None:
         (line,) = [line for line in done.stdout.splitlines() if line.startswith("  wrong  ")]
         assert re.search(rf"n=1000 \w+: {said}", line), line
         assert SO in line or "verify" in said
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name", sorted(p.parent.name for p in (ROOT / "kernels").glob("*/workload.json"))
+)
+def test_no_workload_of_ours_accepts_them_at_its_default_size(name: str) -> None:
+    """An epoch of mlp_train did, at width 784: its last bias changes alike whatever the images."""
+    bench("workload", "check", ROOT / "kernels" / name)
 
 
 def test_a_run_refuses_them(tmp_path: Path) -> None:

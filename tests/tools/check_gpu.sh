@@ -30,13 +30,13 @@ check pytorch mlp_infer --engine pytorch --set device=cuda --set batch=1,1000 --
 # Rung 06 is one block, a cluster or the grid, depending on the number of points.
 check training linreg_train --engine cuda --set points=2,17,4999,123457,300001 --set epochs=1,2,25
 # Widths that most rungs support, and widths that few do: the other rungs skip those.
-check mnist mnist_train --engine cuda --set hidden=64,128,320,512,1024 --set batch=16,32 --set steps=1,2,60
+check mnist mnist_train --engine cuda --set hidden=64,128,320,512,1024 --set batch=16,32 --set steps=2,60
 check mnist-widths mnist_train --engine cuda --set hidden=24,200 --set batch=16,32 --set steps=1,2,60
 check mnist-techniques mnist_train --engine cuda --set hidden=64,128,512 --set accumulate=f32,f16 --set steps=60
 check mnist-mixed mnist_train --engine cuda --set dtype=mixed --set hidden=64,128,320,512,1024,2048 --set batch=16,32 \
     --set steps=1,2,60
 # With clusters, and with more panels than pairs of multiprocessors.
-check mnist-wide mnist_train --engine cuda --variant 07_tiled_stream --set hidden=2048,4288 --set steps=1,2,60
+check mnist-wide mnist_train --engine cuda --variant 07_tiled_stream --set hidden=2048,4288 --set steps=2,60
 check pytorch-training linreg_train --engine pytorch --set device=cuda --set points=2,4999 --set epochs=1,25
 check pytorch-mnist mnist_train --engine pytorch --set device=cuda --set dtype=f16,f32 --set hidden=24,128 \
     --set steps=60
@@ -48,13 +48,13 @@ check pytorch-allocator allocate --engine pytorch --set device=cuda --set live=1
 # Odd widths, batches that do not divide the images; every allocator. The single-launch rungs take multiples of eight and
 # at most 64 images; tf32 has two more rungs. The reference takes as many steps as a rung, so small batches have few images.
 check mlp mlp_train --engine cuda --set width=1,30,100 --set depth=2,5 --set batch=1000,59999 --set epochs=1
-check mlp-small mlp_train --engine cuda --set width=16,104,784 --set depth=2,4 --set batch=7,64 --set images=2000
+check mlp-small mlp_train --engine cuda --set width=16,104,784 --set depth=2,4 --set batch=7,64 --set images=400
 # One step of f32: a longer training may hide that its products are TF32.
 check mlp-step mlp_train --engine cuda --set width=104,784 --set images=64 --set dtype=f32
-check mlp-tf32 mlp_train --engine cuda --set width=30,104,784 --set batch=33,64 --set images=2000 --set dtype=tf32
+check mlp-tf32 mlp_train --engine cuda --set width=30,104,784 --set batch=33,64 --set images=500 --set dtype=tf32
 check mlp-allocators mlp_train --engine cuda --set width=256 --set batch=100 --set epochs=2 \
     --set allocator=caching,malloc,async,arena
-check mlp-wide mlp_train --engine cuda --set width=1100 --set depth=3 --set batch=7,33 --set images=2000 \
+check mlp-wide mlp_train --engine cuda --set width=1100 --set depth=3 --set batch=7,33 --set images=400 \
     --variant 04_graph
 check pytorch-mlp mlp_train --engine pytorch --set device=cuda --set width=30 --set batch=1000 --set epochs=1 \
     --set dtype=f32,tf32

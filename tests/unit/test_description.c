@@ -211,6 +211,20 @@ static void test_defaults(void **state) {
     assert_string_equal(copy.name, "smallest");
 }
 
+/* What the last bias changes by hardly depends on the images: at 0.2 one output would pass for others. */
+static void test_tolerances_of_a_list(void **state) {
+    AUTO(description_free) description_t d;
+    load("kernels/mlp_train", &d);
+    case_t spec = {.dtype = (char[]){"f32"}};
+    bounds_t first, last;
+    assert_string_equal(d.arrays[1].name, "b");
+    assert_ok(description_bounds_of(&d, 1, 0, &spec, &first, &err));
+    assert_ok(description_bounds_of(&d, 1, 3, &spec, &last, &err));
+    assert_true(first.of_change && last.of_change);
+    assert_float_equal(first.rel_l2, 0.2, 1e-9);
+    assert_float_equal(last.rel_l2, 0.05, 1e-9);
+}
+
 /* ---- dtypes with type letters ----------------------------------------------------------------- */
 
 /* The description of a linear layer, with other text in place of `before` if that is not NULL; and its dtype `name`. */

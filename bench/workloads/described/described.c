@@ -155,9 +155,11 @@ static bounds_t bounds(const case_t *spec, const char *array) {
     bounds_t bounds = {0};
     error_t ignored = ERROR_INIT; /* validate() has reported it */
     for (size_t i = 0; i < d->n_arrays; i++)
-        if (strcmp(d->arrays[i].name, array) == 0 ||
-            (d->arrays[i].repeat != NULL && is_item_of(d->arrays[i].name, array)))
-            description_bounds_of(d, i, spec, &bounds, &ignored);
+        if (strcmp(d->arrays[i].name, array) == 0)
+            description_bounds_of(d, i, 0, spec, &bounds, &ignored);
+        else if (d->arrays[i].repeat != NULL && is_item_of(d->arrays[i].name, array))
+            description_bounds_of(d, i, strtoul(strrchr(array, '_') + 1, NULL, 10), spec, &bounds,
+                                  &ignored);
     return bounds;
 }
 

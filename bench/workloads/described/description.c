@@ -128,15 +128,16 @@ static status_t compute_fill(const description_t *description, const described_a
                            fill_largest(fill), most, element_name(shape->element));
 }
 
-status_t description_bounds_of(const description_t *description, size_t array, const case_t *spec,
-                               bounds_t *bounds, error_t *err) {
+status_t description_bounds_of(const description_t *description, size_t array, size_t item,
+                               const case_t *spec, bounds_t *bounds, error_t *err) {
     const described_array_t *of = &description->arrays[array];
     const size_t n = description->params.n;
     described_values_t values;
     description_values(description, spec, 0, &values);
     for (size_t i = 0; i < description->n_own; i++)
         values.params[n + i] = (int64_t)description_choice(description, spec, i);
-    values.scope.n = n + description->n_own;
+    values.params[n + description->n_own] = (int64_t)item;
+    values.scope.n = n + description->n_own + 1;
     *bounds = of->bounds[values.dtype];
     if (number_of(of->rel_l2[values.dtype], &values, true, &bounds->rel_l2, err) != STATUS_OK)
         return error_within(err, "%s: rel_l2", of->name);
@@ -278,13 +279,14 @@ status_t description_arrays(const description_t *description, const case_t *spec
                              "%s: repeat: found %" PRId64
                              ", expected at most %zu: %d arrays in all",
                              array->name, length, DESCRIBED_SHAPES - *n, DESCRIBED_SHAPES);
-        for (size_t k = 0; k < (size_t)length; k++)
+        for (size_t k = 0; k < (size_t)length; k++) {
+            bounds_t bounds;
             TRY(shape_of(description, array, k, spec, &shapes[(*n)++], err));
+            TRY(description_bounds_of(description, i, k, spec, &bounds, err));
+        }
         for (uint32_t k = 0; array->fill_adds > 0 && k < *n; k++)
             if (shapes[k].array == &description->arrays[array->fill_adds - 1])
                 shapes[*n - 1].fill.of = k;
-        bounds_t bounds;
-        TRY(description_bounds_of(description, i, spec, &bounds, err));
     }
     return STATUS_OK;
 }

@@ -20,11 +20,13 @@ enum {
     DESCRIBED_PARAMS = 16,
     DESCRIBED_DTYPES = 16,
     DESCRIBED_TECHNIQUES = 5,
-    DESCRIBED_OWN = 4,                  /* … and techniques of its own rungs, … */
-    DESCRIBED_CHOICES = 4,              /* each with so many choices */
-    DESCRIBED_ITEMS = 16,               /* of a param that is a list */
-    DESCRIBED_WORD = 64,                /* bytes of a name in kernels */
-    DESCRIBED_NAME = DESCRIBED_WORD + 8 /* of an array, with its number in a list */
+    DESCRIBED_OWN = 4, /* … and techniques of its own rungs, … */
+    DESCRIBED_VALUES =
+        DESCRIBED_PARAMS + DESCRIBED_OWN + 1, /* … and a number: described_values_t */
+    DESCRIBED_CHOICES = 4,                    /* each with so many choices */
+    DESCRIBED_ITEMS = 16,                     /* of a param that is a list */
+    DESCRIBED_WORD = 64,                      /* bytes of a name in kernels */
+    DESCRIBED_NAME = DESCRIBED_WORD + 8       /* of an array, with its number in a list */
 };
 
 /* Of a training's call: each is a launch, or a node of a graph. */
@@ -97,8 +99,7 @@ typedef struct description {
     text_list_t params;
     int64_t defaults[DESCRIBED_PARAMS], least[DESCRIBED_PARAMS], most[DESCRIBED_PARAMS];
     /* Defaults of params that are lists, whose items have the range above; no list: n is 0. */
-    scope_list_t lists[DESCRIBED_PARAMS +
-                       DESCRIBED_OWN]; /* and what has their place in described_values_t */
+    scope_list_t lists[DESCRIBED_VALUES];
     size_t least_items[DESCRIBED_PARAMS], most_items[DESCRIBED_PARAMS];
     bool constant[DESCRIBED_PARAMS];      /* compiled in; lists always are */
     bool omits_default[DESCRIBED_PARAMS]; /* ids do, too */
@@ -212,10 +213,10 @@ typedef union described_value {
 
 /* Values of a case's params in the order of description->params; sm_count 0: unknown here. */
 typedef struct described_values {
-    int64_t params[DESCRIBED_PARAMS +
-                   DESCRIBED_OWN]; /* and sm_count or, of tolerances, techniques of its own */
-    scope_list_t lists[DESCRIBED_PARAMS + DESCRIBED_OWN];
-    const char *names[DESCRIBED_PARAMS + DESCRIBED_OWN];
+    int64_t
+        params[DESCRIBED_VALUES]; /* and sm_count or, of tolerances, techniques of its own and i */
+    scope_list_t lists[DESCRIBED_VALUES];
+    const char *names[DESCRIBED_VALUES];
     size_t dtype; /* its number */
     scope_t
         scope; /* points into this struct, which must not be copied, the description and the case */
@@ -231,9 +232,9 @@ status_t description_arrays(const description_t *description, const case_t *spec
 /* Of one of the description's; of a list the first. */
 status_t description_shape(const description_t *description, size_t array, const case_t *spec,
                            described_shape_t *shape, error_t *err);
-/* Of an output, by its number. STATUS_FAILED as above. */
-status_t description_bounds_of(const description_t *description, size_t array, const case_t *spec,
-                               bounds_t *bounds, error_t *err);
+/* Of an output, by its number, and by its own in a list. STATUS_FAILED as above. */
+status_t description_bounds_of(const description_t *description, size_t array, size_t item,
+                               const case_t *spec, bounds_t *bounds, error_t *err);
 /* STATUS_FAILED as above. */
 status_t description_scalar(const description_t *description, size_t scalar, const case_t *spec,
                             double *value, error_t *err);

@@ -42,18 +42,20 @@ static status_t read_expression_of(const node_t *node, const description_t *desc
     return status == STATUS_OK ? STATUS_OK : node_error(node, err, "%s", wrong.text);
 }
 
-/* Of a tolerance, over params and techniques of the description's own. */
+/* Of a tolerance, over params and techniques of the description's own, and its number in a list. */
 static status_t read_bound(const node_t *node, const description_t *description,
-                           expression_t **expression, error_t *err) {
-    const char *names[DESCRIBED_PARAMS + DESCRIBED_OWN];
-    const size_t n = description->params.n;
+                           const described_array_t *array, expression_t **expression,
+                           error_t *err) {
+    const char *names[DESCRIBED_VALUES];
+    const size_t n = description->params.n, n_own = description->n_own;
     const scope_t scope = {.names = names,
-                           .n = n + description->n_own,
+                           .n = n + n_own + (array->repeat != NULL),
                            .itemsizes = description->types[0].itemsizes,
                            .lists = description->lists};
     error_t wrong = ERROR_INIT;
-    for (size_t i = 0; i < scope.n; i++)
+    for (size_t i = 0; i < n + n_own; i++)
         names[i] = i < n ? description->params.items[i] : description->own[i - n].name;
+    names[n + n_own] = DESCRIBED_ITEM;
     return expression_parse(json_string_value(node->json), &scope, expression, &wrong) == STATUS_OK
                ? STATUS_OK
                : node_error(node, err, "%s", wrong.text);
@@ -336,7 +338,7 @@ static status_t read_bounds(const node_t *node, const description_t *description
     if (bounds->of_change)
         rel_l2 = change;
     if (json_is_string(rel_l2.json))
-        TRY(read_bound(&rel_l2, description, &array->rel_l2[dtype], err));
+        TRY(read_bound(&rel_l2, description, array, &array->rel_l2[dtype], err));
     else if (node_exists(&rel_l2))
         TRY(node_number(&rel_l2, 0, 1, &bounds->rel_l2, err));
     if (node_exists(&max_abs))
