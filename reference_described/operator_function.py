@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 from torch.utils._device import DeviceContext
 
+from forward import listed
 from kept import same_bits
 from operator_call import NOT_FUSED, Call
 from operator_files import REFERENCE, load
@@ -49,12 +50,18 @@ class Function:
         self._step = self._bound
         if self._call.is_step:
             self._bound = trained(self._listed_step, operator)
+        elif any(array.list is not None for array in operator.outputs):
+            self._bound = self._flat
 
     def compiled_training(
         self, mode: str, **options: bool
     ) -> Callable[[list[Tensor]], list[Tensor]]:
         """Return all steps of a training, each compiled, as a function of the inputs alone."""
         return compiled_training(self._step, self.operator, mode, **options)
+
+    def _flat(self, inputs: list[Tensor]) -> Any:
+        result = self._step(inputs)
+        return None if result is None else [y for part in listed(result) for y in listed(part)]
 
     def _listed_step(self, inputs: Sequence[Tensor], number: int) -> list[Any]:
         return self._call.listed(self._step(inputs, number))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -35,6 +36,15 @@ _MOVED = 2.0**-16
 _MOST_TRIED = 1 << 20
 
 
+def _threads_of_a_training(most: int) -> int:
+    """Return half as many as there are cores, and at most 8.
+
+    A step is many small operations, at the end of each of which all threads wait for each other: eight
+    are nearly as fast as 32, and one thread on a core that others use makes all wait for milliseconds.
+    """
+    return min(most, 8, max(1, len(os.sched_getaffinity(0)) // 2))
+
+
 class Oracle(Case):
     """Runs `oracle`, or else `reference`, on the inputs as they were rounded, widened to float64."""
 
@@ -62,8 +72,14 @@ class Oracle(Case):
 
     @contextmanager
     def timed(self) -> Iterator[Callable[[], list[Tensor]]]:
-        with self._grad_mode():
-            yield self._run
+        threads = torch.get_num_threads()
+        if self._operator.steps > 1:
+            torch.set_num_threads(_threads_of_a_training(threads))
+        try:
+            with self._grad_mode():
+                yield self._run
+        finally:
+            torch.set_num_threads(threads)
 
     def leave_random(self) -> None:
         self._left = None

@@ -16,6 +16,10 @@ from operator_request import Array, Operator
 
 # Elements of an array in place that compiled steps return anew.
 _SMALL = 1024
+# Of so many steps the last, whose batch may be smaller, is a program that is not tuned: that would take
+# as long as for all others, and an epoch's time hardly depends on it.
+_MANY_STEPS = 500
+_UNTUNED = {"max-autotune": "reduce-overhead", "max-autotune-no-cudagraphs": "default"}
 
 Step = Callable[[Sequence[Tensor], int], list[Any]]
 """Takes the inputs and the number of a step; returns what is new in place, then a value per curve."""
@@ -64,12 +68,14 @@ def compiled_training(
         return values
 
     # A step's number is one of the few integers that programs must not be made anew for.
-    compiled_step = compiled(in_place, mode, dynamic=None, **options)
+    compiled_step = last_step = compiled(in_place, mode, dynamic=None, **options)
+    if operator.steps >= _MANY_STEPS:
+        last_step = compiled(in_place, _UNTUNED.get(mode, mode), **options)
 
     def train(inputs: list[Tensor]) -> list[Tensor]:
         given, kept = list(inputs), [[] for _ in curves]
         for number in range(operator.steps):
-            found = compiled_step(given, number)
+            found = (last_step if number == operator.steps - 1 else compiled_step)(given, number)
             for place, value in zip(small, found[len(curves) :], strict=True):
                 given[place] = value
             values = found[: len(curves)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from operator_folders import TWICE, X, Y, run_operator, write_operator
-from project import FIXTURES, ROOT, bench
+from project import BENCH, FIXTURES, ROOT, bench, ran
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -120,7 +120,7 @@ def test_check(tmp_path: Path, name: str) -> None:
 )
 def test_no_workload_of_ours_accepts_them_at_its_default_size(name: str) -> None:
     """An epoch of mlp_train did, at width 784: its last bias changes alike whatever the images."""
-    bench("workload", "check", ROOT / "kernels" / name)
+    ran(BENCH, "workload", "check", ROOT / "kernels" / name, timeout=900)
 
 
 def test_a_run_refuses_them(tmp_path: Path) -> None:

@@ -99,6 +99,12 @@ RIGHT: dict[str, tuple[str, list[Any], list[Any], Any, float]] = {
         lambda v, w, u, x: [x + v.reshape(6, 8) @ w.T + u],
         1e-6,
     ),
+    "lists": (
+        "def jax_reference(w, b, x, rate): return [v - rate * x for v in w], b, x.sum(1)",
+        *operators.RIGHT["lists"][1:],
+        lambda w_0, w_1, b, x: [w_0 - x / 2, w_1 - x / 2, b, x.sum(1)],
+        1e-6,
+    ),
     "wide": (
         WIDE,
         [

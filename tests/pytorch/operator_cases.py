@@ -242,6 +242,17 @@ RIGHT["layers"] = (
     ],
     [scalar("slope", 0.5)],
 )
+# Lists in place, which a function returns as lists, one of them of one array.
+RIGHT["lists"] = (
+    {"reference": "def reference(w, b, x, rate): return [v - rate * x for v in w], b, x.sum(1)"},
+    [
+        *({**in_place(f"w_{i}", 6, 8), "list": "w"} for i in range(2)),
+        {**in_place("b_0", 3), "list": "b"},
+        given("x", 6, 8),
+        output("y", 6),
+    ],
+    [scalar("rate", 0.5)],
+)
 RIGHT["parts"] = (
     {"reference": "def reference(v, w, u, x, *, rows): return x + v.reshape(rows, 8) @ w.T + u"},
     [

@@ -1,11 +1,24 @@
 """Trainings that are described in a folder, in the modes of PyTorch."""
 
+import os
+from textwrap import dedent
+
 import pytest
 
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
-import operator_cases as operators  # noqa: E402 -- these need NumPy and PyTorch
-from operator_cases import CASES, RIGHT, SEED, Opened, near, open_ok  # noqa: E402
+import operator_cases as operators  # noqa: E402
+from operator_cases import (  # noqa: E402 -- these need NumPy and PyTorch
+    CASES,
+    RIGHT,
+    SEED,
+    Opened,
+    given,
+    in_place,
+    near,
+    open_ok,
+    output,
+)
 
 import operator_training  # noqa: E402
 
@@ -43,6 +56,37 @@ def test_gradients_by_hand(session, tmp_path):
     assert np.allclose(found["loss"], losses)
     assert np.allclose(found["p"], p, atol=1e-6)
     assert "compile" in opened.case.once_ns
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("device", ["cpu"])
+def test_the_last_step_of_a_long_training_is_compiled_apart(session, tmp_path, monkeypatch):
+    """A smaller batch is another program."""
+    source = """
+        def step(p, x, step):
+            rows = x[step * 2 : min(len(x), step * 2 + 2)]
+            return p - (p - rows).mean(0), rows.mean()
+        """
+    arrays = [in_place("p", 8), given("x", 9, 8), {**output("loss", 5), "every": 1}]
+    monkeypatch.setattr(operator_training, "_MANY_STEPS", 5)
+    operator = operators.write(tmp_path / "batches", {"reference": source}, arrays, [], 5)
+    opened, oracle = (open_ok(session, operator, mode) for mode in ("compile", "oracle"))
+    assert near(opened.output(), oracle.output(), operator)
+
+
+def test_the_reference_of_a_training_leaves_cores_to_others(session, tmp_path):
+    """Where one of its threads waited for a core, all waited: 48 times as long, on one core of two."""
+    counted = operators.BUILT.replace(
+        "        return p - rate",
+        "        THREADS.append(torch.get_num_threads())\n        return p - rate",
+        1,
+    )
+    files = {"reference": "THREADS = []\n" + dedent(counted)}
+    operator = operators.write(tmp_path / "counted", files, *RIGHT["built"][1:])
+    oracle, before = open_ok(session, operator, "oracle"), torch.get_num_threads()
+    oracle.output()
+    assert max(oracle.case._module.THREADS) <= max(1, len(os.sched_getaffinity(0)) // 2)
+    assert torch.get_num_threads() == before
 
 
 def test_a_training_is_the_loop_around_its_step(session, tmp_path):
