@@ -285,6 +285,23 @@ def mlp(
     return write(folder, files, arrays, splits="batch", name="mlp_infer")
 
 
+def mnist_training(
+    folder: Path, name: str, in_place: list[dict[str, Any]], params: dict[str, int], scalars: Any
+) -> dict[str, Any]:
+    """Return the operator of kernels/mlp_train or mnist_train; `params`: images, batch and steps."""
+    images, batch, steps = params["images"], params["batch"], params["steps"]
+    data, drawn = {"kind": "data"}, {"kind": "function"}
+    arrays = [
+        *({**array, "output": True} for array in in_place),
+        {**given("x", images, 784, fill=data), "stays": True},
+        {**given("labels", images, dtype="u8", fill=data), "stays": True},
+        given("order", steps, batch, dtype="i32", fill=drawn),
+        {**output("loss", steps), "every": 1},
+    ]
+    source = (MLP.with_name(name) / "reference.py").read_text(encoding="utf-8")
+    return write(folder, {"reference": source}, arrays, scalars, steps, name=name)
+
+
 def mlp_arrays(operator: dict[str, Any], inputs: Path) -> tuple[Any, list[Any], list[Any]]:
     """Read x and each layer's w and b from the files of a refill."""
     arrays = [array for array in operator["arrays"] if array["input"]]
@@ -341,7 +358,7 @@ class Opened:
         """Make the files of a refill seed."""
         arrays = self.operator["arrays"]
         folder = made_inputs.make(Path(f"{self.folder}.inputs"), arrays, self._seed, refill)
-        if any(x.get("fill", {}).get("kind") == "function" for x in arrays):
+        if any(x.get("fill", {}).get("kind") in ("function", "data") for x in arrays):
             from operator_tensors import write_made
 
             request = parsed(

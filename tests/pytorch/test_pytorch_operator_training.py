@@ -18,8 +18,10 @@ from operator_cases import (  # noqa: E402 -- these need NumPy and PyTorch
     near,
     open_ok,
     output,
+    scalar,
 )
 
+import operator_modes  # noqa: E402
 import operator_training  # noqa: E402
 
 every_mode = pytest.mark.parametrize(("device", "mode"), CASES)
@@ -139,3 +141,53 @@ def test_a_step_that_returns_something_else(session, tmp_path, returned, said):
     files = {"reference": f"def step(p, x, rate, step): return {returned}"}
     operator = operators.write(tmp_path / "training", files, *RIGHT["training"][1:])
     assert said in Opened(session, operator, "eager").answer["reason"]
+
+
+# ---- those of the project ----------------------------------------------------------------------------
+
+
+def weights(shapes, lists):
+    """Return W and b of each layer: all W, then all b, as lists, or in turn as arrays."""
+    arrays = {"w": [], "b": []}
+    for i, (n_out, n_in) in enumerate(shapes):
+        fill = {"kind": "uniform", "low": -(n_in**-0.5), "high": n_in**-0.5}
+        for name, shape in (("w", (n_out, n_in)), ("b", (n_out,))):
+            of = {"list": name} if lists else {}
+            array = given(f"{name}_{i}" if lists else f"{name}{i}", *shape, fill=fill)
+            arrays[name].append({**array, **of})
+    return (
+        [*arrays["w"], *arrays["b"]]
+        if lists
+        else [x for pair in zip(*arrays.values(), strict=True) for x in pair]
+    )
+
+
+OURS = {
+    # The last batch has 20 images.
+    "mlp_train": ([(8, 784), (8, 8), (10, 8)], {"images": 200, "batch": 30, "steps": 7}, 0.1),
+    "mnist_train": (
+        [(16, 784), (16, 16), (16, 16), (10, 16)],
+        {"images": 200, "batch": 16, "steps": 5},
+        0.003,
+    ),
+}
+MODES = "inference", "graph", "compile_graph", "combo_graph", "manual_graph"
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", OURS)
+def test_ours_train_alike_in_each_mode(session, tmp_path, monkeypatch, name, mode):
+    shapes, params, rate = OURS[name]
+    monkeypatch.setattr(operator_modes, "compiled", lambda function, mode: function)
+    arrays = weights(shapes, lists=name == "mlp_train")
+    operator = operators.mnist_training(
+        tmp_path / name, name, arrays, params, [scalar("rate", rate)]
+    )
+    opened = Opened(session, operator, mode, params={**params, "rate": rate})
+    assert opened.answer["status"] == "ok", opened.answer
+    oracle = Opened(session, operator, "oracle", params={**params, "rate": rate})
+    for seed in (0, SEED):
+        found, right = opened.output(seed), oracle.output(seed)
+        for array, y in right.items():
+            assert np.allclose(found[array], y, rtol=1e-4, atol=1e-6), array
