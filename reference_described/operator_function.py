@@ -61,7 +61,9 @@ class Function:
 
     def _flat(self, inputs: list[Tensor]) -> Any:
         result = self._step(inputs)
-        return None if result is None else [y for part in listed(result) for y in listed(part)]
+        if not isinstance(result, (list, tuple)):
+            return result
+        return [y for part in result for y in listed(part)]
 
     def _listed_step(self, inputs: Sequence[Tensor], number: int) -> list[Any]:
         return self._call.listed(self._step(inputs, number))

@@ -50,7 +50,9 @@ def compiled_training(
     It writes the new values of an array in place where the old ones are, without a copy. Small ones
     it returns: the kernel that computes them can then store them, where a copy is a kernel of its own.
     In the mode "max-autotune" the compiler has CUDA graphs of its own, each of which overwrites what
-    the last one returned: there all stay in place. `options` are the compiler's, as in `compiled`.
+    the last one returned: there all stay in place. Steps of which no curve has a value are a program of
+    their own, from which the compiler leaves out what only curves need. `options` are the compiler's,
+    as in `compiled`.
     """
     places, curves = _places_and_curves(operator)
     reuses_memory = mode == "max-autotune"
@@ -67,18 +69,29 @@ def compiled_training(
                 inputs[place].copy_(value)
         return values
 
+    def unrecorded(inputs: list[Tensor], number: int) -> list[Tensor]:
+        return in_place(inputs, number)[len(curves) :]
+
     # A step's number is one of the few integers that programs must not be made anew for.
-    compiled_step = last_step = compiled(in_place, mode, dynamic=None, **options)
+    step_of = {
+        recorded: compiled(function, mode, dynamic=None, **options)
+        for recorded, function in ((True, in_place), (False, unrecorded))
+    }
+    last_step = None
     if operator.steps >= _MANY_STEPS:
         last_step = compiled(in_place, _UNTUNED.get(mode, mode), **options)
 
     def train(inputs: list[Tensor]) -> list[Tensor]:
         given, kept = list(inputs), [[] for _ in curves]
         for number in range(operator.steps):
-            found = (last_step if number == operator.steps - 1 else compiled_step)(given, number)
-            for place, value in zip(small, found[len(curves) :], strict=True):
+            is_last = number == operator.steps - 1 and last_step is not None
+            recorded = is_last or any(number % curve.every == 0 for curve in curves)
+            found = (last_step if is_last else step_of[recorded])(given, number)
+            values = found[: len(curves)] if recorded else []
+            for place, value in zip(small, found[len(values) :], strict=True):
                 given[place] = value
-            values = found[: len(curves)]
+            if not recorded:
+                continue
             if reuses_memory:
                 values = [
                     y.clone() if number % curve.every == 0 else y

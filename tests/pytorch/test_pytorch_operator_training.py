@@ -125,7 +125,30 @@ def test_the_compiler_s_options_for_a_step(session, tmp_path, monkeypatch, mode,
     opened = open_ok(session, operator, mode)
     left, given = opened.case._whole_graph.result[0], opened.case._x[0]
     assert (left.data_ptr() == given.data_ptr()) == (small < 48)
-    assert asked == [{"dynamic": None, **options}]
+    assert asked == 2 * [{"dynamic": None, **options}]
+    opened.sample(SEED)
+    assert near(opened.last(), open_ok(session, operator, "oracle").output(SEED), operator)
+
+
+@pytest.mark.parametrize("device", ["cuda"])
+def test_a_step_without_a_value_of_a_curve_is_another_program(session, tmp_path, monkeypatch):
+    """The compiler leaves out what only curves need: a pass over the data of linreg_train."""
+    returned: list[tuple[int, int]] = []
+
+    def compiled(function, _mode, **_keys):
+        def counted(inputs, number):
+            found = function(inputs, number)
+            returned.append((number, len(found)))
+            return found
+
+        return counted
+
+    monkeypatch.setattr(operator_training, "compiled", compiled)
+    source = "def step(p, x, step): return p - x * (step + 1), p[0]"
+    arrays = [in_place("p", 6, 8), given("x", 6, 8), {**output("rows", 3, 8), "every": 2}]
+    operator = operators.write(tmp_path / "rare", {"reference": source}, arrays, [], 5)
+    opened = open_ok(session, operator, "compile_graph")
+    assert returned[:5] == [(0, 2), (1, 1), (2, 2), (3, 1), (4, 2)]
     opened.sample(SEED)
     assert near(opened.last(), open_ok(session, operator, "oracle").output(SEED), operator)
 
