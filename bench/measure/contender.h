@@ -154,6 +154,8 @@ void contender_free(contender_t *contender);
 bool contender_drop(contender_t *contender, case_status_t status, const char *reason);
 /* Contexts that a new worker made in its start. */
 void contender_note_contexts(spent_t *spent, const worker_link_t *link);
+/* If its program cannot be had. */
+void contender_drop_unbuilt(contender_t *contender);
 /* Start the worker if needed and open the case. */
 void contender_open(contender_t *contender);
 /* The same with the bounds of this case, whose techniques may change them; only its bounds are to be freed. */

@@ -380,11 +380,15 @@ static bool ensure_open(contender_t *c, bool first) {
     return true;
 }
 
-void contender_open(contender_t *c) {
-    if (c->program != NULL && c->program->status != PROGRAM_OK)
+void contender_drop_unbuilt(contender_t *c) {
+    if (c->active && c->program != NULL && c->program->status != PROGRAM_OK)
         contender_drop(c, c->program->status == PROGRAM_SKIPPED ? CASE_SKIPPED : CASE_FAILED,
                        c->program->reason);
-    else
+}
+
+void contender_open(contender_t *c) {
+    contender_drop_unbuilt(c);
+    if (c->active)
         ensure_open(c, true);
 }
 

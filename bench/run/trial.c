@@ -172,6 +172,7 @@ status_t trial_contender(run_t *run, const case_t *spec, const char *role, conte
     contender_init(contender, spec, worker, program, &run->settings);
     if (reason != NULL)
         contender_drop(contender, drop_status, reason);
+    contender_drop_unbuilt(contender); /* before the reference, which may take minutes */
     return STATUS_OK;
 }
 

@@ -113,6 +113,20 @@ def test_verdict(name: str, cases: dict[str, dict[str, Any]]) -> None:
     assert (reason or "") in (case["reason"] or "")
 
 
+def test_no_reference_is_computed_for_what_cannot_be_run(tmp_path: Path) -> None:
+    """That of a whole training took minutes."""
+    reference = f"""
+        def reference(x):
+            open({str(tmp_path / "ran")!r}, "w").close()
+            return 2 * x
+        """
+    files = {"reference.py": reference, "none.c": FILES["not_here"][0]}
+    folder = write_operator(tmp_path / "twice", files)
+    (case,) = run_operator(folder, [{"engine": "cpu", "variants": ["*"]}]).values()
+    assert (case["status"], case["reason"]) == ("skipped", "not on this machine")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_check_finds_random_values_in_outputs(cases: dict[str, dict[str, Any]]) -> None:
     assert cases["leaves_output"]["check"]["before"]["ok"] is False
 
