@@ -266,6 +266,15 @@ static bool series_has_times(const series_t *series) {
     return false;
 }
 
+/* Does it stand for its engine, which was run at other sizes, too? */
+static bool has_most_sizes(const plot_data_t *data, const series_t *series) {
+    size_t most = 0;
+    for (size_t i = 0; i < data->n_series; i++)
+        if (strcmp(data->series[i].label, series->label) == 0 && data->series[i].n_cases > most)
+            most = data->series[i].n_cases;
+    return 2 * series->n_cases >= most;
+}
+
 const series_t *plot_default_series(const plot_data_t *data, const char *label) {
     static const struct {
         const char *label, *pattern;
@@ -276,7 +285,7 @@ const series_t *plot_default_series(const plot_data_t *data, const char *label) 
             const series_t *series = &data->series[i];
             if (strcmp(OF_STUDY[k].label, label) == 0 && strcmp(series->label, label) == 0 &&
                 series->is_default && fnmatch(OF_STUDY[k].pattern, series->variant, 0) == 0 &&
-                series_has_times(series))
+                series_has_times(series) && has_most_sizes(data, series))
                 return series;
         }
     return NULL;

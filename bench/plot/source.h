@@ -105,7 +105,8 @@ size_t plot_first_size(const plot_data_t *data, size_t room);
 bool plot_is_first_of_engine(const plot_data_t *data, size_t s);
 
 /* A side of the study's comparison: rung 01 with default techniques for "cuda", eager mode for
- * PyTorch, `omp` for "cpu". NULL for other engines and if it has no times in the run. */
+ * PyTorch, `omp` for "cpu". NULL for other engines, and if it has no times in the run or was run at less than half as
+ * many sizes as another of its engine. */
 const series_t *plot_default_series(const plot_data_t *data, const char *label);
 /* The fastest case of an engine at each size by "host_to_host" or the workload's own phase, as in
  * the report, or by "total". If it is the same contender everywhere, its series; else a mixed

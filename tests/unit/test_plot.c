@@ -60,6 +60,29 @@ static void without_cuda_the_difference_is_that_of_the_cpu(void **state) {
     not_drawn(world, phases_of_cuda, "no case of CUDA has times");
 }
 
+/* One size of eager is no picture of PyTorch; then our fastest is compared, too. */
+static void without_the_study_s_rival_the_fastest_are_compared(void **state) {
+    static const planted_t CASES[] = {
+        {"cuda", "cuda", "01_study", NULL, 1, 100e3, 2e3, CASE_OK, .limit_ns = 0},
+        {"cuda", "cuda", "01_study", NULL, 2, 100e3, 2e3, CASE_OK, .limit_ns = 0},
+        {"cuda", "cuda", "01_study", NULL, 4, 100e3, 2e3, CASE_OK, .limit_ns = 0},
+        {"cuda", "cuda", "02_fast", NULL, 1, 50e3, 2e3, CASE_OK, .limit_ns = 0},
+        {"cuda", "cuda", "02_fast", NULL, 2, 50e3, 2e3, CASE_OK, .limit_ns = 0},
+        {"cuda", "cuda", "02_fast", NULL, 4, 50e3, 2e3, CASE_OK, .limit_ns = 0},
+        {"pytorch", "cuda", "eager", NULL, 4, 900e3, 2e3, CASE_OK, .limit_ns = 0},
+        {"pytorch", "cuda", "inference", NULL, 1, 80e3, 2e3, CASE_OK, .limit_ns = 0},
+        {"pytorch", "cuda", "inference", NULL, 2, 80e3, 2e3, CASE_OK, .limit_ns = 0},
+        {"pytorch", "cuda", "inference", NULL, 4, 80e3, 2e3, CASE_OK, .limit_ns = 0},
+    };
+    world_t *world = load_cases(*state, CASES, sizeof CASES / sizeof *CASES);
+    const char *table = drawn(world, chart_difference);
+    assert_has(world->chart.note, "  ·  CUDA 02_fast − PyTorch inference  ·  ");
+    for (int bar = 0; bar < 3; bar++) {
+        AUTO_FREE char *row = mem_format("%d \"%d\" -30 1 0 \"CUDA\"", bar, 1 << bar);
+        assert_has(table, row);
+    }
+}
+
 static void ladder_has_standard_rungs_and_the_limit(void **state) {
     world_t *world = load(*state, "Some GPU", NULL);
     const char *table = drawn(world, chart_ladder);

@@ -223,28 +223,31 @@ static void draw(const plot_data_t *data, const difference_t *difference, chart_
                                meaning, changes);
 }
 
-/* Without the rival of the study, the strongest one. */
-static const series_t *rival_of(const plot_data_t *data, bool on_gpu) {
-    const series_t *of_study = plot_default_series(data, on_gpu ? "pytorch-cuda" : "pytorch-cpu");
-    return of_study != NULL ? of_study : plot_strongest_rival(data, on_gpu, "total");
-}
-
-static const series_t *ours_of(const plot_data_t *data, bool on_gpu) {
+static const char *label_of_ours(const plot_data_t *data, bool on_gpu) {
     const char *label = on_gpu ? "cuda" : "cpu";
     for (size_t s = 0; s < data->n_series; s++)
         if (data->series[s].ours && data->series[s].on_gpu == on_gpu)
             label = data->series[s].label;
-    return plot_default_series(data, label);
+    return label;
+}
+
+/* The set-ups of the study, if both were run; else our fastest and the strongest rival. */
+static bool find_sides(const plot_data_t *data, bool on_gpu, const series_t **left,
+                       const series_t **right) {
+    const char *ours = label_of_ours(data, on_gpu);
+    *left = plot_default_series(data, ours);
+    *right = plot_default_series(data, on_gpu ? "pytorch-cuda" : "pytorch-cpu");
+    if (*left == NULL || *right == NULL) {
+        *left = plot_fastest_series(data, ours, "total");
+        *right = plot_strongest_rival(data, on_gpu, "total");
+    }
+    return *left != NULL && *right != NULL;
 }
 
 /* Ours against a rival on the GPU; on the CPU if only one of them was run there. */
 char *chart_difference(const plot_data_t *data, chart_t *chart) {
-    const series_t *left = ours_of(data, true), *right = rival_of(data, true);
-    if (left == NULL || right == NULL) {
-        left = ours_of(data, false);
-        right = rival_of(data, false);
-    }
-    if (left == NULL || right == NULL)
+    const series_t *left, *right;
+    if (!find_sides(data, true, &left, &right) && !find_sides(data, false, &left, &right))
         return mem_text("only one of the two sides has times");
     AUTO_FREE bar_t *bars = mem_zeroed(data->n_sizes, sizeof *bars);
     const difference_t difference = difference_of(data, left, right, "total", bars);
