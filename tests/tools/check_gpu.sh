@@ -1,18 +1,30 @@
 #!/bin/sh
 # Check every CUDA rung and every PyTorch mode of every workload against the float64 reference, at odd sizes, under
 # compute-sanitizer if it is installed, and with kernels that misbehave. Needs a GPU; times do not matter here.
+#   check_gpu.sh BENCH           all checks
+#   check_gpu.sh BENCH CHECK…    only these, such as mnist-wide, or memcheck-mnist-wide of a sanitizer: others may run
+#                                beside them, on another GPU (CUDA_VISIBLE_DEVICES)
 set -eu
 bench=$1
+shift
+only=" $* "
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 "$bench" list devices | grep '^cuda  0' || {
     echo "check-gpu: no CUDA device found"
     exit 2
 }
+is_asked() {
+    case $only in
+        "  " | *" $1 "*) ;;
+        *) return 1 ;;
+    esac
+}
 check() { # name, workload, options
     name=$1
     workload=$2
     shift 2
+    is_asked "$name" || return 0
     "$bench" run --workload "$workload" "$@" --quick --time-limit 100ms --quiet --out "$out/$name" >"$out/$name.log" || {
         cat "$out/$name.log"
         grep -vE '"status":"(ok|skipped)"' "$out/$name/cases.jsonl" | grep -oE '"(id|status|reason)":("[^"]*"|null)' || true
@@ -63,6 +75,7 @@ sanitize() { # tool, name, options
     tool=$1
     name=$2
     shift 2
+    is_asked "$tool-$name" || return 0
     # By default synccheck tracks only a few barriers in shared memory.
     barriers=
     [ "$tool" != synccheck ] || barriers="--num-cuda-barriers 65536"
@@ -105,11 +118,11 @@ if command -v compute-sanitizer >/dev/null; then
     sanitize memcheck allocators --workload allocate --set live=1,100
     # The same with `bench run --sanitize`, which caches the verdicts.
     BENCH_CACHE=$out/cache check sanitized mlp_infer --engine cuda --variant 03_vectorized --set batch=1,1000 --sanitize
-    grep -q '"tools":{"memcheck":"clean","racecheck":"clean","synccheck":"clean"}' "$out/sanitized/cases.jsonl" || {
+    ! is_asked sanitized || grep -q '"tools":{"memcheck":"clean","racecheck":"clean","synccheck":"clean"}' "$out/sanitized/cases.jsonl" || {
         grep -o '"sanitize":{[^}]*}' "$out/sanitized/cases.jsonl"
         exit 1
     }
 else
     echo "compute-sanitizer not found: not run"
 fi
-CHECK_LONG=1 BENCH=$bench tests/tools/pytest.sh tests/gpu tests/pytorch
+! is_asked pytest || CHECK_LONG=1 BENCH=$bench tests/tools/pytest.sh tests/gpu tests/pytorch

@@ -152,7 +152,7 @@ static void test_a_training_whose_steps_are_passes(void **state) {
     case_free(&spec);
     spec = made_case("linreg_train", "cpu", "cpu", "omp");
     add_integer(&spec, "points", 10000000);
-    assert_fails(description_bounds_of(&other, 3, &spec, &bounds, &err), STATUS_FAILED,
+    assert_fails(description_bounds_of(&other, 3, 0, &spec, &bounds, &err), STATUS_FAILED,
                  "loss: rel_l2: \"points / 5000000\": 2, expected 0…1");
     json_object_set_new(tolerance, "rel_l2", json_string("point"));
     description_free(&other);
