@@ -67,6 +67,13 @@ def test_a_case_has_the_command_that_repeats_it(saved: Path) -> None:
 # ---- the file -----------------------------------------------------------------------------------
 
 
+def test_a_chart_has_gnuplot_s_points_if_it_draws_some(saved: Path) -> None:
+    charts = re.findall(r'data:image/svg\+xml,([^"]*)"', saved.read_text("utf-8"))
+    draws = ["href='%23gpPt" in chart.partition("</defs>")[2] for chart in charts]
+    assert [("id='gpPt0'" in chart) for chart in charts] == draws
+    assert {True, False} == set(draws)
+
+
 def test_it_has_everything_and_is_small(saved: Path, page: Page) -> None:
     assert saved.stat().st_size <= MOST_BYTES
     text = " ".join(" ".join(page.texts).split())

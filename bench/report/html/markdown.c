@@ -215,10 +215,22 @@ static void decode(char *path) {
     *to = '\0';
 }
 
+/* What gnuplot defines for points in every chart: their end if nothing refers to one, else NULL. */
+static const char *end_of_unused(const char *definitions) {
+    static const char END[] = "</defs>";
+    const char *end = definitions != NULL ? strstr(definitions, END) : NULL;
+    return end != NULL && strstr(end, "href='#") == NULL && strstr(end, "url(#") == NULL
+               ? end + strlen(END)
+               : NULL;
+}
+
 /* As the address of an image, in which no script runs and nothing is loaded. */
 static void print_address(const html_t *html, const char *svg) {
+    const char *definitions = strstr(svg, "<defs>"), *unused = end_of_unused(definitions);
     fputs("data:image/svg+xml,", html->out);
     for (; *svg != '\0'; svg++) {
+        if (svg == definitions && unused != NULL)
+            svg = unused;
         if (strchr("%#\"&", *svg) != NULL)
             fprintf(html->out, "%%%02X", (unsigned char)*svg);
         else
