@@ -13,19 +13,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The params, so many of the techniques of the description's own, and, of an array in a list, its number there. */
+static scope_t scope_of(const description_t *description, const described_array_t *array,
+                        size_t n_own, const char *names[DESCRIBED_VALUES]) {
+    const size_t n = description->params.n;
+    for (size_t i = 0; i < n + n_own; i++)
+        names[i] = i < n ? description->params.items[i] : description->own[i - n].name;
+    names[n + n_own] = DESCRIBED_ITEM;
+    return (scope_t){.names = names,
+                     .n = n + n_own + (array != NULL && array->repeat != NULL),
+                     .itemsizes = description->types[0].itemsizes,
+                     .lists = description->lists};
+}
+
 /* An integer of at least `least`, or an expression over the params; `array`: its number in a list, too. */
 static status_t read_expression_of(const node_t *node, const description_t *description,
                                    const described_array_t *array, int64_t least,
                                    expression_t **expression, error_t *err) {
-    const bool in_list = array != NULL && array->repeat != NULL;
-    const char *names[DESCRIBED_PARAMS + 1];
-    const scope_t scope = {.names = names,
-                           .n = description->params.n + in_list,
-                           .itemsizes = description->types[0].itemsizes,
-                           .lists = description->lists};
-    for (size_t i = 0; i < description->params.n; i++)
-        names[i] = description->params.items[i];
-    names[description->params.n] = DESCRIBED_ITEM;
+    const char *names[DESCRIBED_VALUES];
+    const scope_t scope = scope_of(description, array, 0, names);
     error_t wrong = ERROR_INIT;
     status_t status;
     if (json_is_integer(node->json)) {
@@ -42,20 +48,12 @@ static status_t read_expression_of(const node_t *node, const description_t *desc
     return status == STATUS_OK ? STATUS_OK : node_error(node, err, "%s", wrong.text);
 }
 
-/* Of a tolerance, over params and techniques of the description's own, and its number in a list. */
 static status_t read_bound(const node_t *node, const description_t *description,
                            const described_array_t *array, expression_t **expression,
                            error_t *err) {
     const char *names[DESCRIBED_VALUES];
-    const size_t n = description->params.n, n_own = description->n_own;
-    const scope_t scope = {.names = names,
-                           .n = n + n_own + (array->repeat != NULL),
-                           .itemsizes = description->types[0].itemsizes,
-                           .lists = description->lists};
+    const scope_t scope = scope_of(description, array, description->n_own, names);
     error_t wrong = ERROR_INIT;
-    for (size_t i = 0; i < n + n_own; i++)
-        names[i] = i < n ? description->params.items[i] : description->own[i - n].name;
-    names[n + n_own] = DESCRIBED_ITEM;
     return expression_parse(json_string_value(node->json), &scope, expression, &wrong) == STATUS_OK
                ? STATUS_OK
                : node_error(node, err, "%s", wrong.text);
