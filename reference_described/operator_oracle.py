@@ -59,9 +59,9 @@ class Oracle(Case):
         self._module = load(operator, REFERENCE)
         # torch.func.grad, for one, does not work where nothing can be differentiated.
         self._grad_mode = torch.no_grad if operator.steps > 0 else torch.inference_mode
-        self._rounds = hasattr(self._module, "oracle")
+        self._may_round = hasattr(self._module, "oracle")
         self._state = state_of(inputs, REFERENCE, device.torch_device, wide=True)
-        name = "oracle" if self._rounds else operator.function
+        name = "oracle" if self._may_round else operator.function
         self._function = Function(inputs, REFERENCE, name, self._state)
         self._unchecked = True
         self._opened = inputs
@@ -197,7 +197,7 @@ class Oracle(Case):
             return
         if self._operator.deterministic:
             self._expect_repeatable(outputs)
-        if not self._rounds:
+        if not self._may_round:
             self._expect_float64_inside(outputs)
 
     def _total(self) -> Sample:
