@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import importlib
+import itertools
 import os
 import tempfile
 import types
@@ -22,6 +23,8 @@ from workload import Skip
 
 # In the environment where each core has a process that compiles.
 _ONE_THREAD = "BENCH_COMPILES_ON_ONE_THREAD"
+
+_COPIES = itertools.count(1)
 
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -48,12 +51,14 @@ def compiled(
 
     `options` are the compiler's, besides those of the mode; raises `Skip` if it does not know one.
     PyTorch caches compiled code by code object and gives up after eight entries; a sweep over sizes
-    needs more. So compile a copy that has a new code object.
+    needs more. So compile a copy that has a new code object. It has a name of its own, too: with
+    `dynamic` None, a size that is new to code of the same file, line and name becomes dynamic.
     """
     assert isinstance(function, types.FunctionType)
     _load_compiler()
+    name = f"{function.__name__}_{next(_COPIES)}"
     copy = types.FunctionType(
-        function.__code__.replace(),
+        function.__code__.replace(co_name=name),
         function.__globals__,
         function.__name__,
         function.__defaults__,

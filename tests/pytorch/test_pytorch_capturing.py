@@ -86,6 +86,29 @@ def test_options_are_added_to_those_of_the_mode(monkeypatch):
         compiled(lambda x: x, "max-autotune-no-cudagraphs", of_tomorrow=True)
 
 
+def test_another_size_of_the_same_function_is_compiled_for_itself(monkeypatch):
+    """What is dynamic is what changes between the calls of one program, here the number of a step."""
+    compile_it, unknown = torch.compile, []
+
+    def backend(module, inputs):
+        unknown.append(sum(not isinstance(x, torch.Tensor) for x in inputs))
+        return module.forward
+
+    def without_code(function, *, mode, **keys):
+        return compile_it(function, backend=backend, **keys)
+
+    def step(x, number):
+        return x * number
+
+    monkeypatch.setattr(torch, "compile", without_code)
+    for size in (48, 96):
+        program = compiled(step, "default", dynamic=None)
+        for number in range(8):
+            program(torch.ones(size), number)
+    # A program of the first number, and one of all others, which is given the number but no size.
+    assert unknown == [0, 1, 0, 1]
+
+
 @pytest.mark.usefixtures("unpatched")
 def test_draws_share_binaries_and_no_choices(tmp_path):
     found = []
