@@ -7,8 +7,9 @@
 #pragma once
 
 __device__ __forceinline__ void cluster_begin(shared_t &shared) {
-    if (threadIdx.x < CLUSTER_EXCHANGES)
-        barrier_init(shared_address(shared.arrived + threadIdx.x));
+    if (threadIdx.x == 0)  // as images_t::begin
+        for (unsigned i = 0; i < CLUSTER_EXCHANGES; i++)
+            barrier_init(shared_address(shared.arrived + i));
     __syncthreads();
     cluster_barrier();
 }
