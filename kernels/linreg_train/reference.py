@@ -9,17 +9,18 @@ JAX_UNROLLED = 50
 def step(line, x, y, rate, inverse_n, step, fused):
     """Return the new (w, b), and the loss before the step.
 
-    Gradients by hand are fewer passes over the points where each operation is one. Compiled, without the
-    loss they are one pass, with those of `torch.func` two, and each sum also makes its step; only every
-    tenth epoch has a loss.
+    Gradients by hand are fewer passes over the points where each operation is one. Compiled, they are one
+    pass, the loss included, which every tenth epoch has, and each sum also makes its step; those of
+    `torch.func` take two.
     """
     off = torch.addcmul(line[1], x, line[0]) - y
+    loss = off.square().mean()  # first: asked for last, it is two further passes, one of which writes `off`
     slopes = (off * x).mean(), off.mean()
     if fused:
         new = torch.stack([old - 2 * rate * slope for old, slope in zip(line, slopes)])
     else:
         new = torch.sub(line, torch.stack(slopes), alpha=2 * rate)
-    return new, off.square().mean()
+    return new, loss
 
 
 def jax_step(line, x, y, rate, inverse_n, step):
