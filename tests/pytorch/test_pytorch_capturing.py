@@ -124,7 +124,7 @@ def test_draws_share_binaries_and_no_choices(tmp_path):
 def test_what_is_only_loaded_starts_no_processes_that_compile(monkeypatch, tmp_path):
     from torch._inductor import config
 
-    monkeypatch.setattr(config, "compile_threads", 7)
+    config.compile_threads = 7
     found = []
     for is_compiled in (False, True, False):
         use_compile_cache(str(tmp_path), is_compiled=is_compiled)
@@ -173,10 +173,10 @@ def unpatched(monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", "")
     monkeypatch.setattr(vector_instructions.VecISA, "check_build", lambda _self, _code: True)
     inductor = pytest.importorskip("torch._inductor.config", exc_type=ImportError)
-    monkeypatch.setattr(inductor, "compile_threads", inductor.compile_threads)
     for cached in (capturing._keep_vector_checks, capturing._compile_threads):
         cached.cache_clear()
-    yield vector_instructions
+    with inductor.patch(compile_threads=inductor.compile_threads):
+        yield vector_instructions
     for cached in (capturing._keep_vector_checks, capturing._compile_threads):
         cached.cache_clear()
 
