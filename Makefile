@@ -121,6 +121,10 @@ check-long: $(BUILD)/bench ## the tests that make check leaves out: a shorter or
 	$(Q)tests/tools/setup.sh check
 	$(Q)CHECK_LONG=1 tests/tools/pytest.sh --all-cores -m long tests
 
+.PHONY: check-pytorch
+check-pytorch: $(BUILD)/bench ## the tests of PyTorch's workers with other versions: TORCH="2.4.1 2.8.0"
+	$(Q)tests/tools/check_pytorch.sh $(TORCH)
+
 .PHONY: quick
 quick: $(BUILD)/bench ## a short check while you work: layers, format, unit tests, golden command line
 	$(Q)tests/tools/setup.sh check

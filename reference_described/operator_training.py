@@ -62,7 +62,7 @@ def compiled_training(
     def in_place(inputs: list[Tensor], number: int) -> list[Tensor]:
         found = pytree.tree_leaves(step(inputs, number))
         values = [y.clone() for y in found[len(places) :]]  # one may be a part of what changes now
-        for place, value in zip(places, found, strict=False):
+        for place, value in zip(places, found[: len(places)], strict=True):
             if place in small:
                 values.append(value.clone() if value is inputs[place] else value)
             elif value is not inputs[place]:

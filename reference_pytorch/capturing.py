@@ -80,8 +80,7 @@ def use_compile_cache(folder: str, *, is_compiled: bool) -> None:
     binary, so a later draw times all candidates anew without building them anew. A case that another
     process has compiled is only loaded: no processes that compile are started then, one per core.
     """
-    from torch._inductor import config
-    from torch._inductor.utils import clear_caches  # takes seconds to import
+    from torch._inductor import config, utils  # takes seconds to import
 
     threads = _compile_threads()
     config.compile_threads = 1 if is_compiled or _ONE_THREAD in os.environ else threads
@@ -89,7 +88,10 @@ def use_compile_cache(folder: str, *, is_compiled: bool) -> None:
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(shared, os.path.basename(folder))
     os.environ["TRITON_CACHE_DIR"] = os.path.join(shared, "triton")
     _keep_vector_checks(shared)
-    clear_caches()  # those in memory
+    before_2_8 = "clear_inductor_caches"
+    getattr(
+        utils, "clear_caches" if hasattr(utils, "clear_caches") else before_2_8
+    )()  # those in memory
 
 
 @cache

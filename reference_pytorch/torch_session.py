@@ -142,6 +142,6 @@ def _not_one_graph(error: BaseException) -> str | None:
     """Return where a user's function has what the compiler cannot trace; None: nowhere."""
     for cause in needs.causes(error):
         where = user_file.located(cause)
-        if where and type(cause).__name__ == "Unsupported":
+        if where and "Unsupported" in (kind.__name__ for kind in type(cause).__mro__):
             return f"torch.compile cannot make one graph of it: {where}"
     return None

@@ -1,5 +1,6 @@
 """A device that passes for a GPU: the modes that capture CUDA graphs run on the CPU, unchanged."""
 
+import importlib
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -41,6 +42,8 @@ class Stream:
 
 def install(monkeypatch: pytest.MonkeyPatch, *modules: Any) -> FakeGpu:
     """Let the modules capture and compile without a GPU, and tensors be pinned; return a device."""
+    if torch.__version__ < (2, 6):
+        importlib.import_module("torch._dynamo")  # it refuses fakes when it is imported
     empty = torch.empty
     monkeypatch.setattr(
         torch, "empty", lambda *size, pin_memory=False, **keys: empty(*size, **keys)

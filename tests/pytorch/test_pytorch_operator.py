@@ -327,8 +327,9 @@ def test_the_compiled_mode_computes_the_reference(session, tmp_path, name):
     oracle = open_ok(session, operator, "oracle")
     opened.sample(SEED)
     assert near(opened.last(), oracle.output(SEED), operator)
-    # Of a training the first step, and one program for all others; and nothing for new inputs.
-    assert stats["unique_graphs"] == (2 if name == "training" else 1)
+    # Of a training the first step (before PyTorch 2.6 three), and one program for all others; and
+    # nothing for new inputs.
+    assert stats["unique_graphs"] in ((2, 4) if name == "training" else (1,))
 
 
 def test_cases_without_operators_name_a_workload_that_is_built_in(session, tmp_path):
