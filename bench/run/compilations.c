@@ -18,6 +18,7 @@ static const char ONE_THREAD[] = "BENCH_COMPILES_ON_ONE_THREAD";
 typedef struct compilation {
     const case_t *spec;
     unsigned draw;
+    double first_ns;       /* what the first draw took */
     worker_link_t *worker; /* that compiles it; NULL: any lane's */
     bool begun;
     json_t *request;
@@ -158,9 +159,19 @@ static compilation_t *find_draws(run_t *run, unsigned most, size_t *n) {
                     draw > run->sweeps[s].measure.draws)
                     continue;
                 mem_grow(&found, *n, &capacity, sizeof *found);
-                found[(*n)++] = (compilation_t){.spec = &run->sweeps[s].cases[i], .draw = draw};
+                found[(*n)++] = (compilation_t){
+                    .spec = &run->sweeps[s].cases[i], .draw = draw, .first_ns = state->compile_ns};
             }
     return found;
+}
+
+double run_draws_compile_s(run_t *run, unsigned most) {
+    size_t n_jobs = 0;
+    AUTO_FREE compilation_t *jobs = may_compile(run) ? find_draws(run, most, &n_jobs) : NULL;
+    double ns = 0;
+    for (size_t i = 0; i < n_jobs; i++)
+        ns += jobs[i].first_ns;
+    return ns / 1e9;
 }
 
 void run_compile_draws(run_t *run, unsigned most) {

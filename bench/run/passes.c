@@ -317,15 +317,20 @@ status_t run_draw(run_t *run, error_t *err) {
     for (size_t s = 0; s < run->n_sweeps; s++)
         if (run->sweeps[s].measure.draws > most)
             most = run->sweeps[s].measure.draws;
-    double before_s = 0;
+    double needed_s = 0;
     for (unsigned draw = 1; draw <= most && most > 1 && !*run->interrupted; draw++) {
         const int64_t began_ns = clock_ns();
-        if (!has_time(run, "draw", draw, before_s))
+        if (!has_time(run, "draw", draw, needed_s))
             return STATUS_OK;
         TRY(draw_once(run, draw, err));
-        if (draw == 1)
-            run_compile_draws(run, most);
-        before_s = (double)(clock_ns() - began_ns) / 1e9;
+        needed_s = (double)(clock_ns() - began_ns) / 1e9;
+        if (draw > 1)
+            continue;
+        const double compile_s = run_draws_compile_s(run, most);
+        needed_s = fmax(needed_s - compile_s / (most - 1), 0); /* of one that is compiled */
+        if (!has_time(run, "draw", 2, needed_s + compile_s))
+            return STATUS_OK;
+        run_compile_draws(run, most);
     }
     return STATUS_OK;
 }

@@ -255,6 +255,8 @@ status_t run_draw(run_t *run, error_t *err);
 /* The first draw is compiled by one process after another: how long a compilation takes is said of it. The others, up to
  * number `most`, of what took long are compiled here before they are measured. */
 void run_compile_draws(run_t *run, unsigned most);
+/* How long that takes at most, in seconds: as long as the first draw for each, since they tune one at a time. */
+double run_draws_compile_s(run_t *run, unsigned most);
 /* Before workers start: with --quick those of a group compile side by side. */
 void run_let_tune_in_turns(const run_t *run);
 

@@ -85,6 +85,19 @@ def test_other_draws_are_compiled_side_by_side(root: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core compiles one after another")
+def test_no_draws_are_compiled_that_would_not_end(root: Path, tmp_path: Path) -> None:
+    """The first draw says that it compiled for 6 s, so that two more would take 12."""
+    out = tmp_path / "out"
+    run = ("run", sweep_of(tmp_path, "paired"), "--out", out)
+    little = "10s"  # mood: less than it says that it needs, always
+    printed = bench(*run, "--budget", little, expect=1, root=root).stderr
+    assert re.search(r"of 10 s are left, and draw 2 may take \d+ s; finished passes", printed)
+    assert [line["draw"] for line in read_lines(out)] == [1]
+    bench(*run, "--budget", "1h", "--resume", root=root)
+    assert [line["draw"] for line in read_lines(out)][:3] == [1, 2, 3]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core compiles one after another")
 def test_quick_compiles_for_all_engines_at_once(root: Path, tmp_path: Path) -> None:
     """Each would wait for the other for ever; what is measured is loaded."""
     shutil.copytree(root / "reference_tuned", root / "reference_other")
