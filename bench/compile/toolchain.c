@@ -389,6 +389,10 @@ char *toolchain_identity(const toolchain_t *tools, const source_t *source) {
 void toolchain_options(const toolchain_t *tools, const source_t *source, text_list_t *options) {
     text_list_add(options, "-std=c++17");
     text_list_add(options, "--ptxas-options=-v");
+    /* From version 12.9 on NVRTC keeps what it has compiled where the driver does: what comes from there has no log, so no
+     * registers, and no time. */
+    if (tools->kind == COMPILER_NVRTC && 100 * tools->major + tools->minor >= 1209)
+        text_list_add(options, "--no-cache");
     if (tools->include != NULL && source->system_includes)
         text_list_add_format(options, "--include-path=%s", tools->include);
     if (tools->cccl != NULL && source->system_includes)

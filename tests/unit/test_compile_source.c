@@ -215,6 +215,25 @@ static void test_skip_in_log(void **state) {
     }
 }
 
+/* What comes from a cache of NVRTC's own, which it has from 12.9 on, has no log. */
+static void test_nvrtc_compiles_each_time(void **state) {
+    static const struct {
+        toolchain_t tools;
+        bool asked;
+    } cases[] = {
+        {{.kind = COMPILER_NVRTC, .major = 12, .minor = 8}, false},
+        {{.kind = COMPILER_NVRTC, .major = 12, .minor = 9}, true},
+        {{.kind = COMPILER_NVRTC, .major = 13, .minor = 0}, true},
+        {{.kind = COMPILER_NVCC}, false},
+    };
+    const source_t source = {0};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        AUTO(text_list_free) text_list_t options = {0};
+        toolchain_options(&cases[i].tools, &source, &options);
+        assert_int_equal(text_list_has(&options, "--no-cache"), cases[i].asked);
+    }
+}
+
 static void test_reason_in_log(void **state) {
     static const struct {
         const char *log, *reason;
