@@ -88,10 +88,8 @@ def use_compile_cache(folder: str, *, is_compiled: bool) -> None:
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(shared, os.path.basename(folder))
     os.environ["TRITON_CACHE_DIR"] = os.path.join(shared, "triton")
     _keep_vector_checks(shared)
-    before_2_8 = "clear_inductor_caches"
-    getattr(
-        utils, "clear_caches" if hasattr(utils, "clear_caches") else before_2_8
-    )()  # those in memory
+    from_2_8 = getattr(utils, "clear_caches", None)
+    (from_2_8 or utils.clear_inductor_caches)()  # those in memory
 
 
 @cache

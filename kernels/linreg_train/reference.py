@@ -9,9 +9,8 @@ JAX_UNROLLED = 50
 def step(line, x, y, rate, inverse_n, step, fused):
     """Return the new (w, b), and the loss before the step.
 
-    Gradients by hand are fewer passes over the points where each operation is one. Compiled, they are one
-    pass, the loss included, which every tenth epoch has, and each sum also makes its step; those of
-    `torch.func` take two.
+    Gradients by hand are fewer passes over the points where each operation is one. Compiled, they and the
+    loss are one pass, with those of `torch.func` two, and each sum also makes its step.
     """
     off = torch.addcmul(line[1], x, line[0]) - y
     loss = off.square().mean()  # first: asked for last, it is two further passes, one of which writes `off`

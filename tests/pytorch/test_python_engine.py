@@ -295,9 +295,9 @@ def test_extensions_of_one_name_are_built_in_folders_of_their_own(tmp_path, monk
     assert built == [("fused", str(tmp_path / "built" / stem)) for stem in "ab"]
     said = [f"building the extension fused ({stem}.py)" for stem in "ab"]
     err = capfd.readouterr().err.splitlines()
-    assert [
-        line for line in err if "CUDA" not in line
-    ] == said  # PyTorch may say that there is none
+    assert [line for line in err if "CUDA" not in line] == said, (
+        "PyTorch may say that there is none"
+    )
     assert os.environ["TORCH_EXTENSIONS_DIR"] == str(tmp_path / "built")
 
 
