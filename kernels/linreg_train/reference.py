@@ -13,7 +13,8 @@ def step(line, x, y, rate, inverse_n, step, fused):
     loss are one pass, with those of `torch.func` two, and each sum also makes its step.
     """
     off = torch.addcmul(line[1], x, line[0]) - y
-    loss = off.square().mean()  # first: asked for last, it is two further passes, one of which writes `off`
+    # First: asked for last, PyTorch 2.11 makes two further passes of it, one of which writes `off`.
+    loss = off.square().mean()
     slopes = (off * x).mean(), off.mean()
     if fused:
         new = torch.stack([old - 2 * rate * slope for old, slope in zip(line, slopes)])

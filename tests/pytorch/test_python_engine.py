@@ -295,9 +295,8 @@ def test_extensions_of_one_name_are_built_in_folders_of_their_own(tmp_path, monk
     assert built == [("fused", str(tmp_path / "built" / stem)) for stem in "ab"]
     said = [f"building the extension fused ({stem}.py)" for stem in "ab"]
     err = capfd.readouterr().err.splitlines()
-    assert [line for line in err if "CUDA" not in line] == said, (
-        "PyTorch may say that there is none"
-    )
+    no_gpu = "No CUDA runtime is found"  # PyTorch up to 2.7
+    assert [line for line in err if not line.startswith(no_gpu)] == said
     assert os.environ["TORCH_EXTENSIONS_DIR"] == str(tmp_path / "built")
 
 

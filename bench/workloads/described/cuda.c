@@ -53,8 +53,7 @@ typedef struct described_cuda {
     cu_pointer_t encoded_for[MOST_TENSOR_MAPS]; /* addresses of their arrays; 0: not yet */
     bool takes_values;                          /* of weights: kernels/common/by_value.cuh */
     _Alignas(16) char by_value[BY_VALUE_MOST_BYTES];
-    cu_pointer_t
-        listed[DESCRIBED_SHAPES]; /* addresses of arrays in lists, in the order of arguments */
+    cu_pointer_t listed[DESCRIBED_SHAPES]; /* where arrays in lists are; as the arguments */
     signature_constants_t constants;
     void *arguments[MOST_ARGUMENTS]; /* point into the arrays, constants, `place` and maps */
     size_t n_arguments;              /* that all launches have */
@@ -62,8 +61,6 @@ typedef struct described_cuda {
     launch_place_t place;            /* in it */
     side_streams_t side;
 } described_cuda_t;
-
-/* A rung's program: its kernels, their arguments and their launches. */
 
 #define CUDA(call) TRY(cuda_check(&s->sample.gpu->api, s->sample.gpu->api.call, #call, err))
 
@@ -373,12 +370,10 @@ static status_t load_image(session_t *session, const char *image, size_t bytes,
  * as skipped if its sizes are not possible. */
 static status_t described_program_load(session_t *session, const char *path,
                                        size_t *workspace_bytes, error_t *err) {
-    char *image;
+    AUTO_FREE char *image = NULL;
     size_t bytes;
     TRY(fs_read(path, &image, &bytes, err));
-    const status_t status = load_image(session, image, bytes, workspace_bytes, err);
-    free(image);
-    return status;
+    return load_image(session, image, bytes, workspace_bytes, err);
 }
 
 /* Host code, which launches what it likes. */
