@@ -72,6 +72,12 @@ class Function:
         """Return it as a function of the inputs alone."""
         return self._bound
 
+    def begun(self, steps: int) -> Callable[[list[Tensor]], Any]:
+        """Return it as `bound` does; of a training only the first steps."""
+        if not self._call.is_step or steps >= self.operator.steps:
+            return self._bound
+        return trained(self._listed_step, self.operator, steps)
+
     def checked(
         self,
         inputs: OperatorInputs,

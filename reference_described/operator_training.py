@@ -25,13 +25,19 @@ Step = Callable[[Sequence[Tensor], int], list[Any]]
 """Takes the inputs and the number of a step; returns what is new in place, then a value per curve."""
 
 
-def trained(step: Step, operator: Operator) -> Callable[[list[Tensor]], list[Tensor]]:
-    """Return all steps as a function of the inputs; arrays in place are new unless `step` says not."""
+def trained(
+    step: Step, operator: Operator, steps: int | None = None
+) -> Callable[[list[Tensor]], list[Tensor]]:
+    """Return all steps, or the first `steps`, as a function of the inputs.
+
+    Arrays in place are new unless `step` says not.
+    """
     places, curves = _places_and_curves(operator)
+    n_steps = operator.steps if steps is None else steps
 
     def train(inputs: list[Tensor]) -> list[Tensor]:
         given, kept = list(inputs), [[] for _ in curves]
-        for number in range(operator.steps):
+        for number in range(n_steps):
             found = step(given, number)
             for place, value in zip(places, found, strict=False):
                 # Else autograd, where it is on, would keep all steps.

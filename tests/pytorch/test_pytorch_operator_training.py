@@ -22,7 +22,9 @@ from operator_cases import (  # noqa: E402 -- these need NumPy and PyTorch
 )
 
 import operator_modes  # noqa: E402
+import operator_oracle  # noqa: E402
 import operator_training  # noqa: E402
+import protocol  # noqa: E402
 
 every_mode = pytest.mark.parametrize(("device", "mode"), CASES)
 TRAINS = {"train", "total", "residual", "step"}
@@ -76,19 +78,53 @@ def test_the_last_step_of_a_long_training_is_compiled_apart(session, tmp_path, m
     assert near(opened.output(), oracle.output(), operator)
 
 
-def test_the_reference_of_a_training_leaves_cores_to_others(session, tmp_path):
-    """Where one of its threads waited for a core, all waited: 48 times as long, on one core of two."""
+def counted_threads(folder):
+    """Return a training whose reference notes its threads in each step."""
     counted = operators.BUILT.replace(
         "        return p - rate",
         "        THREADS.append(torch.get_num_threads())\n        return p - rate",
         1,
     )
     files = {"reference": "THREADS = []\n" + dedent(counted)}
-    operator = operators.write(tmp_path / "counted", files, *RIGHT["built"][1:])
-    oracle, before = open_ok(session, operator, "oracle"), torch.get_num_threads()
+    return operators.write(folder, files, *RIGHT["built"][1:])
+
+
+def test_the_reference_of_a_training_leaves_cores_to_others(session, tmp_path):
+    """Where one of its threads waited for a core, all waited: 48 times as long, on one core of two."""
+    oracle = open_ok(session, counted_threads(tmp_path / "counted"), "oracle")
+    before = torch.get_num_threads()
     oracle.output()
     assert max(oracle.case._module.THREADS) <= max(1, len(os.sched_getaffinity(0)) // 2)
     assert torch.get_num_threads() == before
+
+
+def test_the_reference_of_a_wide_training_takes_all_cores(session, tmp_path, monkeypatch):
+    monkeypatch.setattr(operator_oracle, "_LARGE_STEP", 1)
+    oracle = open_ok(session, counted_threads(tmp_path / "counted"), "oracle")
+    oracle.output()
+    assert set(oracle.case._module.THREADS) == {
+        min(torch.get_num_threads(), len(os.sched_getaffinity(0)))
+    }
+
+
+def test_whether_a_training_repeats_is_seen_in_its_first_steps(session, tmp_path):
+    """A second run of all 200 steps of a wide layer took half a minute, and showed no more."""
+    oracle = open_ok(session, counted_threads(tmp_path / "counted"), "oracle")
+    oracle.output()
+    moved = 3 * 5  # inputs by so little that only float64 sees it, and by more
+    assert len(oracle.case._module.THREADS) == 5 + 2 * 2 + moved
+    oracle.output(SEED)
+    assert len(oracle.case._module.THREADS) == 5 + 2 * 2 + moved + 5
+
+
+def test_a_training_that_does_not_repeat(session, tmp_path):
+    files = {
+        "reference": operators.BUILT.replace("return p - rate", "return torch.rand_like(p) - rate")
+    }
+    operator = operators.write(tmp_path / "random", files, *RIGHT["built"][1:])
+    opened = open_ok(session, operator, "oracle")
+    answer = session.handle(protocol.OutputRequest(opened.id, str(tmp_path)))
+    assert "step: two runs on the same inputs differ in p: " in answer["reason"]
 
 
 def test_a_training_is_the_loop_around_its_step(session, tmp_path):
@@ -210,7 +246,10 @@ def test_ours_train_alike_in_each_mode(session, tmp_path, monkeypatch, name, mod
     opened = Opened(session, operator, mode, params={**params, "rate": rate})
     assert opened.answer["status"] == "ok", opened.answer
     oracle = Opened(session, operator, "oracle", params={**params, "rate": rate})
-    for seed in (0, SEED):
+    for seed, at_once in ((0, 1 << 20), (SEED, 100)):
+        oracle.case._module.ORACLE_ELEMENTS = (
+            at_once  # that of mnist_train changes some rows at a time
+        )
         found, right = opened.output(seed), oracle.output(seed)
         for array, y in right.items():
             assert np.allclose(found[array], y, rtol=1e-4, atol=1e-6), array
