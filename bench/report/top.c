@@ -267,9 +267,9 @@ static void add_set(const report_t *page, const top_part_t *part, const comparis
     add_disputed(report, losses, name, set, boots);
     add_where(report, &losses->claimed, name, set, is_claimed);
     add_excluded(report, losses, name, set);
-    if (tally.n == 0)
+    if (tally.n == 0 && set->n_rivals > 0)
         text_list_add(&losses->uncompared, name);
-    else
+    else if (tally.n > 0)
         add_where(report, &losses->not_ours, name, set, is_not_ours);
     add_with_copies(report, losses, name, set, boots);
     add_hosts(report, losses, name, set);

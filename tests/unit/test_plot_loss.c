@@ -121,9 +121,10 @@ static void of_a_long_curve_some_points_are_drawn(void **state) {
     assert_has(table, "\n994 1 NaN 0\n999 1 NaN 0\n");
 }
 
-static void without_a_curve_there_is_no_chart(void **state) {
-    world_t *world =
-        LOAD_TRAININGS(*state, {"cpu", "cpu", "ref", 5000, 200, CASE_OK, "{\"w\": 2}", TRAIN});
+static void without_a_curve_of_two_steps_there_is_no_chart(void **state) {
+    world_t *world = LOAD_TRAININGS(
+        *state, {"cpu", "cpu", "ref", 5000, 200, CASE_OK, "{\"w\": 2}", TRAIN},
+        {"cuda", "cuda", "02_fused", 5000, 200, CASE_OK, "{\"loss\": [[0, 5]]}", TRAIN});
     not_drawn(world, chart_loss, "no case recorded its loss over the training");
 }
 

@@ -100,10 +100,13 @@ static void losses_are_never_left_out(void **state) {
     assert_printed(with_case(plant_ratios((double[]){2}, 1),
                              (planted_t){"pytorch", "cuda", "eager", 64, 1, CASE_OK, NULL}),
                    "- No valid time of ours: [mlp_infer] f32, batch 64.\n");
-    assert_printed(with_case(plant_ratios((double[]){2}, 1),
-                             (planted_t){"cpu", "cpu", "omp", 1, 1, CASE_OK, NULL}),
+    const planted_t ours = {"cpu", "cpu", "omp", 1, 1, CASE_OK, NULL};
+    assert_printed(with_case(with_case(plant_ratios((double[]){2}, 1), ours),
+                             (planted_t){"pytorch", "cpu", "eager", 1, 1, CASE_FAILED, "so"}),
                    "- Not compared, no size has valid times of both sides: [mlp_infer] f32 on the "
                    "CPU.\n");
+    AUTO_FREE char *without_rivals = printed_top(with_case(plant_ratios((double[]){2}, 1), ours));
+    assert_lacks(without_rivals, "Not compared");
     assert_printed(plant_claimed(),
                    "- Not compared, a time is self-reported: [mlp_infer] f32, batch 1.\n");
     assert_printed(plant_ratios((double[]){3, 2}, 2),

@@ -30,12 +30,13 @@ typedef struct losses {
     const curve_t *expected;   /* its curve */
 } losses_t;
 
+/* Of more than a point: a call of one step has none to draw. */
 static bool has_curve(const series_t *series, int64_t size) {
     const case_result_t *result = series_default_at(series, size);
     if (result == NULL)
         return false;
     AUTO(curve_free) curve_t curve = curve_of(result, CURVE);
-    return curve.n > 0;
+    return curve.n > 1;
 }
 
 static size_t curves_at(const plot_data_t *data, int64_t size, bool *oracle) {
