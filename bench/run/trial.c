@@ -398,6 +398,13 @@ static bool check_files(trial_t *trial) {
     return false;
 }
 
+/* Nothing is computed for those of which no worker can be had, without a GPU say: this may take minutes. */
+static void drop_without_worker(trial_t *trial) {
+    for (size_t i = 0; i < trial->n; i++)
+        if (trial->contenders[i].active && trial->contenders[i].worker->cannot != NULL)
+            contender_open(&trial->contenders[i]);
+}
+
 /* The reference is loaded and computed before any code of a contender is. Without it nothing can be
  * verified, so nothing is timed: then all contenders that can be opened are dropped, and it is NULL. */
 static const kept_reference_t *open_all(trial_t *trial, bool backward) {
@@ -406,6 +413,9 @@ static const kept_reference_t *open_all(trial_t *trial, bool backward) {
     if (!is_any_active(trial) || !check_files(trial))
         return NULL;
     start_all(trial);
+    drop_without_worker(trial);
+    if (!is_any_active(trial))
+        return NULL;
     const kept_reference_t *kept = find_reference(trial, &why);
     if (kept != NULL)
         trial_compile(trial);

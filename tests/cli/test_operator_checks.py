@@ -177,3 +177,15 @@ def test_a_pass_sees_no_inputs_of_another_but_those_as_opened(tmp_path: Path) ->
     first, second = inputs.values()
     assert min(len(first), len(second)) >= 3
     assert len(first & second) == 1
+
+
+def test_no_reference_is_computed_for_what_has_no_device(tmp_path: Path) -> None:
+    """That of a wide training took minutes on a machine without a GPU."""
+    called = tmp_path / "called"
+    reference = f"def reference(x):\n    open({str(called)!r}, 'a').close()\n    return 2 * x\n"
+    for device, status in (("cuda", "skipped"), ("cpu", "ok")):
+        folder = write_operator(tmp_path / device / "twice", {"reference.py": reference})
+        mode = {"engine": "pytorch", "device": [device], "variants": ["eager"]}
+        (case,) = run_operator(folder, [mode], CUDA_VISIBLE_DEVICES="").values()
+        assert case["status"] == status, case["reason"]
+        assert called.exists() == (device == "cpu")
