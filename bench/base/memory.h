@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 void *mem_alloc(size_t bytes);                /* uninitialised */
+void *mem_alloc_large(size_t bytes);          /* the same, in huge pages where it can be */
 void *mem_zeroed(size_t count, size_t bytes); /* overflow-checked */
 void *mem_resize(void *block, size_t count, size_t bytes);
 char *mem_text(const char *text);                  /* copy; NULL stays NULL */

@@ -251,7 +251,7 @@ status_t npy_read(const char *path, npy_t *array, error_t *err) {
     npy_file_t file;
     *array = (npy_t){0};
     TRY(npy_open(path, &file, err));
-    file.array.values = mem_alloc(file.array.n * sizeof *array->values);
+    file.array.values = mem_alloc_large(file.array.n * sizeof *array->values);
     const status_t status =
         parallel_parts((file.array.n + READ_PART - 1) / READ_PART, read_part, &file, err);
     *array = file.array;
