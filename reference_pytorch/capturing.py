@@ -73,9 +73,10 @@ def compiled(
     return torch.compile(copy, options=settings, fullgraph=True, dynamic=dynamic)
 
 
-def use_compile_cache(folder: str, *, is_compiled: bool) -> None:
+def use_compile_cache(folder: str, *, is_compiled: bool, size: str = "") -> None:
     """Have the compiler read and keep generated code and tuning results in this folder.
 
+    Each `size` has a part of it: code with a dynamic shape would be tuned for the first alone.
     Triton's binaries are kept beside it, for all draws and cases: the same source gives the same
     binary, so a later draw times all candidates anew without building them anew. A case that another
     process has compiled is only loaded: no processes that compile are started then, one per core.
@@ -85,7 +86,9 @@ def use_compile_cache(folder: str, *, is_compiled: bool) -> None:
     threads = _compile_threads()
     config.compile_threads = 1 if is_compiled or _ONE_THREAD in os.environ else threads
     shared = _without_spaces(os.path.dirname(folder))
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(shared, os.path.basename(folder))
+    parts = [os.path.basename(folder)]
+    parts += [hashlib.sha256(size.encode()).hexdigest()[:16]] if size else []
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(shared, *parts)
     os.environ["TRITON_CACHE_DIR"] = os.path.join(shared, "triton")
     _keep_vector_checks(shared)
     from_2_8 = getattr(utils, "clear_caches", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import traceback
 from abc import abstractmethod
@@ -99,7 +100,10 @@ class CompilingSession(TorchSession):
             if request.compile_cache:
                 compile_choices.restore(request.compile_cache)
                 is_compiled = compile_choices.are_made(request.compile_cache, request.case.id)
-                use_compile_cache(request.compile_cache, is_compiled=is_compiled)
+                # On the CPU no shape is dynamic, and a folder's headers are compiled for seconds.
+                on_gpu = self._device.kind == "cuda"
+                size = json.dumps(request.case.params, sort_keys=True) if on_gpu else ""
+                use_compile_cache(request.compile_cache, is_compiled=is_compiled, size=size)
 
     def turn(self, request: protocol.OpenRequest) -> AbstractContextManager[None]:
         # Only what compiles waits for the compiler's import, of seconds.

@@ -125,6 +125,18 @@ def test_draws_share_binaries_and_no_choices(tmp_path):
 
 
 @pytest.mark.usefixtures("unpatched")
+def test_sizes_share_no_code(tmp_path):
+    """With a dynamic shape it was tuned for the size that was compiled first."""
+    found = []
+    for size in ("", "rows=8", "rows=16", "rows=8"):
+        use_compile_cache(str(tmp_path), is_compiled=False, size=size)
+        found.append(os.environ["TORCHINDUCTOR_CACHE_DIR"])
+    assert len(set(found)) == 3
+    assert found[1] == found[3]
+    assert all(folder.startswith(str(tmp_path)) for folder in found)
+
+
+@pytest.mark.usefixtures("unpatched")
 def test_what_is_only_loaded_starts_no_processes_that_compile(monkeypatch, tmp_path):
     from torch._inductor import config
 

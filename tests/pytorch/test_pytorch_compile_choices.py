@@ -46,15 +46,21 @@ def test_a_case_that_is_compiled_begins_with_them(
     called = []
     monkeypatch.setattr(compile_choices, "restore", lambda folder: called.append(folder))
     monkeypatch.setattr(compile_choices, "keep", lambda folder, _id: called.append(folder))
-    monkeypatch.setattr(torch_session, "use_compile_cache", lambda _folder, is_compiled: None)
+    sizes: list[str] = []
+    monkeypatch.setattr(
+        torch_session, "use_compile_cache", lambda _folder, size, **_keys: sizes.append(size)
+    )
     monkeypatch.setattr(session.Session, "_expect_compiler", lambda _self: None)
     folder, of = str(tmp_path), session.Session("cpu")
     for variant, expected in ("eager", []), ("compile", [folder, folder]):
-        spec = protocol.CaseSpec("c", "softmax", "pytorch", "cpu", variant, "f32", {})
+        spec = protocol.CaseSpec("c", "softmax", "pytorch", "cpu", variant, "f32", {"rows": 8})
         request = protocol.OpenRequest(spec, 1, compile_cache=folder)
         of.prepare(request)
         of.built(request)
         assert called == expected
+    of._device.kind = "cuda"
+    of.prepare(request)
+    assert sizes == ["", '{"rows": 8}']
 
 
 def test_a_folder_that_is_not_there_yet_has_no_choices(tmp_path: Path) -> None:
