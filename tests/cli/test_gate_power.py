@@ -117,17 +117,14 @@ NEAR = [
     ("headlines_boot2", "headlines_boot3"),
     ("mlp_infer_boot2", "headlines_boot2"),
     ("mlp_infer_boot2", "headlines_boot3"),
-    ("linreg_train_boot2", "headlines_boot2"),
-    ("linreg_train_boot2", "headlines_boot3"),
     ("mnist_train_boot2", "headlines_boot2"),
     ("mnist_train_boot2", "headlines_boot3"),
-    ("linreg_train", "linreg_train_boot2"),
 ]
 FAR = [
     *((run, f"{run}_boot2") for run in ("mlp_infer", "mnist_train")),
     *(
         (run, boot)
-        for run in ("mlp_infer", "linreg_train", "mnist_train", "mlp_train")
+        for run in ("mlp_infer", "mnist_train", "mlp_train")
         for boot in ("headlines_boot2", "headlines_boot3")
     ),
 ]

@@ -257,7 +257,6 @@ def test_the_top_page_is_short(tmp_path: Path) -> None:
         "No difference: ",
         "With copies, a rival has the lower time: ",
         "The CPU alone takes less time: ",
-        "Not compared, no size has valid times of both sides: ",
     ):
         assert f"\n- {more}" in losses
     assert len(top_of(report)) <= 60
