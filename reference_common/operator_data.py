@@ -40,6 +40,8 @@ class OperatorInputs:
     """The inputs of a case in host memory, as files have them, in the description's order."""
 
     refilled = True
+    _as_opened: list[Array]
+    """Of what `own` returns."""
 
     def __init__(self, specs: Sequence[ArraySpec], files: InputFiles | None) -> None:
         if files is None:
@@ -55,14 +57,17 @@ class OperatorInputs:
     def own(self) -> OperatorInputs:
         """Return a copy that a refill may change."""
         own = copy.copy(self)
+        own._as_opened = self.arrays
         own.arrays = [array.copy() for array in self.arrays]
         return own
 
     def refill(self, seed: int) -> None:
-        """Give the inputs the values of a refill's seed, in place; constants and data stay."""
+        """Give the inputs the values of a refill's seed, in place; constants and data are as opened."""
         for number, (spec, array) in enumerate(zip(self.specs, self.arrays, strict=True)):
-            if spec.fill is not None and spec.fill.kind not in ("constant", "data"):
+            if spec.is_refilled:
                 self._take(spec, number, array, seed)
+            elif spec.in_place:
+                array[...] = self._as_opened[number]  # a whole training has replaced it
 
     def replace(self, outputs: Mapping[str, Array]) -> None:
         """Give arrays in place the values of outputs, as `written` has them."""

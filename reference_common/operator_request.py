@@ -55,6 +55,16 @@ class Array:
         """Whether runs change it."""
         return self.is_input and self.is_output
 
+    @property
+    def is_refilled(self) -> bool:
+        """Whether a refill gives it other values: not constants and data."""
+        return self.fill is not None and self.fill.kind not in ("constant", "data")
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether neither a run nor a refill changes an input."""
+        return not self.is_refilled and not self.in_place
+
 
 @dataclass(frozen=True)
 class Scalar:

@@ -31,7 +31,7 @@ from host_to_host import (
 from operator_call import Call, keywords_of
 from operator_files import REFERENCE, load, results_of
 from operator_function import Function, state_of
-from operator_request import parts_of
+from operator_request import Array, parts_of
 from operator_tensors import DTYPES, OperatorInputs, written
 from operator_training import trained_model
 from timing import Mark
@@ -52,6 +52,9 @@ class Eager(ForwardCase):
     """Whether a compiler fuses what it computes."""
     _step = "step"
     """Of a training: the function of a step."""
+    _copies_once = True
+    """Whether what is fixed is copied when the case is opened, and not again in each refill."""
+    _is_loaded = False
 
     def __init__(self, inputs: OperatorInputs, device: Device, mark: Mark) -> None:
         self._steps = inputs.operator.steps if inputs.operator.by_step else 0
@@ -64,6 +67,7 @@ class Eager(ForwardCase):
         self._inputs.filler = self._device.filler
         self._sources = self._copied_from(inputs)
         self._there = self._staying()
+        self._is_loaded = True
 
     def _copied_from(self, inputs: OperatorInputs) -> list[Tensor]:
         """Return where runs copy the inputs from."""
@@ -73,7 +77,15 @@ class Eager(ForwardCase):
         """Return the inputs that no run copies, on the device, by their numbers."""
         device, specs = self._device.torch_device, self._inputs.operator.inputs
         pairs = enumerate(zip(self._sources, specs, strict=True))
-        return {i: x.to(device) for i, (x, array) in pairs if array.stays}
+        return {
+            i: self._there[i] if self._has(array) else x.to(device)
+            for i, (x, array) in pairs
+            if array.stays
+        }
+
+    def _has(self, array: Array) -> bool:
+        """Return whether an input is where it is copied to, unchanged."""
+        return self._is_loaded and self._copies_once and array.is_fixed
 
     def _arrays(self, outputs: list[Tensor]) -> dict[str, np.ndarray]:
         arrays = self._inputs.operator.outputs
@@ -258,13 +270,16 @@ class Inference(Eager):
         self._copied = [
             (x, source) for (x, source, _), is_one in zip(triples, copies, strict=True) if is_one
         ]
-        for x, source, array in triples:
-            if array.stays:
+        for (x, source, array), had in zip(triples, self._had, strict=True):
+            if array.stays and not had:
                 x.copy_(source)
 
     def _copied_from(self, inputs: OperatorInputs) -> list[Tensor]:
-        for own, x in zip(self._x_host if self._on_gpu else self._x, inputs.sources(), strict=True):
-            own.copy_(x, non_blocking=x.is_cuda)
+        to, specs = self._x_host if self._on_gpu else self._x, inputs.operator.inputs
+        self._had = [self._has(array) for array in specs]
+        for own, x, had in zip(to, inputs.sources(), self._had, strict=True):
+            if not had:
+                own.copy_(x, non_blocking=x.is_cuda)
         self._device.synchronize()
         return self._x_host if self._on_gpu else inputs.tensors()
 

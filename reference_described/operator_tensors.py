@@ -57,7 +57,7 @@ class OperatorInputs(operator_data.OperatorInputs):
     def own(self) -> OperatorInputs:
         """Return a copy that a refill may change."""
         own = copy.copy(self)
-        own.drawn = {}
+        own.drawn, own._as_opened = {}, self.arrays
         own.arrays = [
             array if self._is_drawn(spec) else array.copy()
             for spec, array in zip(self.specs, self.arrays, strict=True)

@@ -194,6 +194,7 @@ class Jit(forward.Jit):
         self._is_wide = inputs.wide
         self._call = call_of(inputs.operator, inputs.params, {"fused": self._fused})
         self._jax_device = device
+        self._fixed: dict[str, Any] = {}
         self._steps = inputs.operator.steps if inputs.operator.by_step else 0
         if inputs.operator.steps > 0:
             self._options = _ROUND_AS_WRITTEN
@@ -206,19 +207,23 @@ class Jit(forward.Jit):
         given: dict[str, list[Any]] = {"staying": [], "changed": [], "kept": []}
         with self._bits():
             for spec, array in zip(inputs.specs, inputs.arrays, strict=True):
-                x = array.view(DTYPES[spec.dtype])
                 group = _group_of(spec)
-                given[group].append(
-                    jax.device_put(x, self._memory, may_alias=False)
-                    if group == "staying"
-                    else self._place(x)
-                )
+                placed = self._fixed.get(spec.name)
+                if placed is None:
+                    x = array.view(DTYPES[spec.dtype])
+                    placed = self._stay(x) if group == "staying" else self._place(x)
+                if spec.is_fixed:
+                    self._fixed[spec.name] = placed
+                given[group].append(placed)
             self._x, self._staying = (given["changed"], given["kept"]), given["staying"]
             jax.block_until_ready(given)
 
+    def _stay(self, x: np.ndarray) -> Any:
+        return jax.device_put(x, self._memory, may_alias=False)
+
     def _place(self, x: np.ndarray) -> Any:
         # On the CPU, where nothing is copied, in JAX's memory, as PyTorch's are in its own.
-        return x if self._on_gpu else jax.device_put(x, self._memory, may_alias=False)
+        return x if self._on_gpu else self._stay(x)
 
     def _arguments(self, x: Any) -> tuple[Any, ...]:
         return (self._staying, *x)

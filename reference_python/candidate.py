@@ -59,6 +59,7 @@ class Candidate(Inference):
 
     # Not inference_mode: its tensors may not be used outside, which a file's own caches do.
     grad_mode = torch.no_grad
+    _copies_once = False  # a file may change what it is given
 
     _returned: list[Tensor]
     """What the function returned in the last run."""

@@ -161,6 +161,29 @@ def test_a_whole_training_is_call_after_call(tmp_path: Path) -> None:
         assert results["dataset"] == "made up"
 
 
+@pytest.mark.parametrize("fill", [{"constant": 1}, "data"])
+def test_after_a_whole_training_runs_begin_anew(tmp_path: Path, fill: Any) -> None:
+    """Also with what a refill leaves, such as momenta of 0 and weights that were trained before."""
+    gpu = Gpu(tmp_path / "gpu", more_in_c=TRAINING_IN_C)
+    training = {"steps": "steps", "whole": "4 * steps"}
+    inputs = [{**P, "fill": fill}, {**X, "resident": True}]
+    folder = growing(tmp_path / "growing", TRAINING_RUNG, training=training, inputs=inputs)
+    (folder / "omp.c").write_text(GROWING_IN_C.replace("T *p, const T *x", "const T *x, T *p"))
+    with (folder / "reference.py").open("a") as reference:
+        reference.write(GROWING.replace("step(", "jax_step(", 1))
+    contenders = [
+        cuda("grow"),
+        {"engine": "cpu", "variants": ["omp"]},
+        {"engine": "pytorch", "device": ["cpu"], "variants": ["eager", "inference"]},
+        {"engine": "jax", "device": ["cpu"], "variants": ["scan"]},
+    ]
+    cases = gpu.run(folder, contenders, axes={"steps": [4]})
+    assert len(cases) == 5
+    for case in cases.values():
+        ok(case)
+        assert [step for step, _ in case["results"]["first"]] == list(range(0, 16, 2))
+
+
 # Of two arrays: t[i] is 6 x, or 12 x, then added to p[i]. A launch takes long enough for a trace.
 LISTS = """
     #define TEMPORARIES TEMPORARY_LIST(float, t, 2, "4 * n", "grow[i]", "add[i]")

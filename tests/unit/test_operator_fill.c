@@ -203,14 +203,14 @@ static void fills_add_another_input(void **state) {
     }
 }
 
-static void refills_leave_constants_and_nothing(void **state) {
+static void refills_give_constants_again_and_leave_nothing(void **state) {
     static const fill_t FILL = {.kind = FILL_CONSTANT, .low = 2.5, .high = 0};
     float values[] = {1, 2, 3}; /* an array in place, after a run */
     fill_again(values, 3, ELEMENT_F32, &FILL, 9, INPUT);
-    assert_true(values[0] == 1 && values[1] == 2 && values[2] == 3);
+    assert_true(values[0] == 2.5f && values[1] == 2.5f && values[2] == 2.5f);
     fill_again(values, 0, ELEMENT_F32, &(fill_t){.kind = FILL_NORMAL, .low = 1, .high = 1}, 9,
                INPUT);
-    assert_true(values[0] == 1);
+    assert_true(values[0] == 2.5f);
 }
 
 #include "run_tests.h"

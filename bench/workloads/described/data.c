@@ -75,11 +75,16 @@ static void free_data(described_data_t *data) {
     free(data);
 }
 
+/* Constants and data are the same in each refill: those in place are made again, as a whole training has changed them. */
 void described_data_fill(const described_data_t *data, size_t i, void *values, uint64_t refill) {
     const described_shape_t *size = &data->shapes[i];
-    if (size->fill.kind == FILL_FUNCTION)
-        read_made(data, i, values, refill);
-    else if (size->fill.kind != FILL_DATA)
+    const fill_kind_t kind = size->fill.kind;
+    const bool is_fixed = kind == FILL_CONSTANT || kind == FILL_DATA;
+    if (is_fixed && !size->array->is_output)
+        return;
+    if (fill_is_made(kind))
+        read_made(data, i, values, is_fixed ? 0 : refill);
+    else
         fill_again(values, size->n, size->element, &size->fill, fill_key(data->seed, refill),
                    (uint32_t)i);
 }

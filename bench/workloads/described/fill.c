@@ -339,6 +339,6 @@ void fill_again(void *values, size_t n, element_t element, const fill_t *fill, u
     const rng_position_t start = {.seed = key, .stream = DESCRIBED_STREAM + input};
     if (fill->kind == FILL_PERMUTATION)
         fill_permutation(values, n, element, start);
-    else if (fill->kind != FILL_CONSTANT)
+    else
         fill_part(values, n, element, fill, start);
 }

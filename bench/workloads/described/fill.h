@@ -53,8 +53,8 @@ void fill_array(void *values, size_t n, element_t element, const fill_t *fill, u
 /* The generator's key for inputs of refill seed `refill` of a case with this seed: rng_mix(seed XOR refill), or for 0, the
  * inputs as opened, the seed itself. */
 uint64_t fill_key(uint64_t seed, uint64_t refill);
-/* As fill_array() with a key in the place of the seed, but constants stay, and it takes one thread: others would go on
- * spinning for a while, beside what is timed next (docs/cheating.md). */
+/* As fill_array() with a key in the place of the seed, but on one thread: others would go on spinning for a while, beside
+ * what is timed next (docs/cheating.md). */
 void fill_again(void *values, size_t n, element_t element, const fill_t *fill, uint64_t key,
                 uint32_t input);
 
