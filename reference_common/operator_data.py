@@ -58,7 +58,10 @@ class OperatorInputs:
         """Return a copy that a refill may change."""
         own = copy.copy(self)
         own._as_opened = self.arrays
-        own.arrays = [array.copy() for array in self.arrays]
+        own.arrays = [
+            array if spec.is_fixed else array.copy()
+            for spec, array in zip(self.specs, self.arrays, strict=True)
+        ]
         return own
 
     def refill(self, seed: int) -> None:

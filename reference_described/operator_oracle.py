@@ -75,6 +75,7 @@ class Oracle(Case):
         self._function = Function(inputs, REFERENCE, name, self._state)
         self._unchecked = True
         self._opened = inputs
+        self._fixed: dict[str, Tensor] = {}
         self.probes = self._keeping([self._total])
 
     def load(self, inputs: OperatorInputs) -> None:
@@ -189,12 +190,17 @@ class Oracle(Case):
         return self._function.outputs_of(self._function.bound()(given), given)
 
     def _widened(self) -> list[Tensor]:
-        """Return new tensors of the inputs."""
-        device = self._device.torch_device
-        return [
-            x.to(device, torch.float64 if x.is_floating_point() else x.dtype, copy=True)
-            for x in self._inputs.tensors()
-        ]
+        """Return new tensors of the inputs, but for those that stay as they are."""
+        given = []
+        for array, x in zip(self._inputs.specs, self._inputs.tensors(), strict=True):
+            wide = self._fixed.get(array.name)
+            if wide is None:
+                dtype = torch.float64 if x.is_floating_point() else x.dtype
+                wide = x.to(self._device.torch_device, dtype, copy=True)
+            if array.is_fixed:
+                self._fixed[array.name] = wide
+            given.append(wide)
+        return given
 
     def _run(self) -> list[Tensor]:
         given = self._widened()

@@ -59,7 +59,7 @@ class OperatorInputs(operator_data.OperatorInputs):
         own = copy.copy(self)
         own.drawn, own._as_opened = {}, self.arrays
         own.arrays = [
-            array if self._is_drawn(spec) else array.copy()
+            array if self._is_drawn(spec) or spec.is_fixed else array.copy()
             for spec, array in zip(self.specs, self.arrays, strict=True)
         ]
         return own
