@@ -76,6 +76,7 @@ class Oracle(Case):
         self._unchecked = True
         self._opened = inputs
         self._fixed: dict[str, Tensor] = {}
+        """For `_run`, of which the first is checked: it changes no inputs."""
         self.probes = self._keeping([self._total])
 
     def load(self, inputs: OperatorInputs) -> None:
@@ -189,21 +190,21 @@ class Oracle(Case):
             given.append(x + x * share.to(x.device) if x.is_floating_point() else x)
         return self._function.outputs_of(self._function.bound()(given), given)
 
-    def _widened(self) -> list[Tensor]:
-        """Return new tensors of the inputs, but for those that stay as they are."""
-        given = []
+    def _widened(self, fixed: dict[str, Tensor] | None = None) -> list[Tensor]:
+        """Return new tensors of the inputs, but for those in `fixed`, which keeps what is fixed."""
+        fixed, given = {} if fixed is None else fixed, []
         for array, x in zip(self._inputs.specs, self._inputs.tensors(), strict=True):
-            wide = self._fixed.get(array.name)
+            wide = fixed.get(array.name)
             if wide is None:
                 dtype = torch.float64 if x.is_floating_point() else x.dtype
                 wide = x.to(self._device.torch_device, dtype, copy=True)
             if array.is_fixed:
-                self._fixed[array.name] = wide
+                fixed[array.name] = wide
             given.append(wide)
         return given
 
     def _run(self) -> list[Tensor]:
-        given = self._widened()
+        given = self._widened(self._fixed)
         if self._unchecked:
             outputs = self._function.checked(self._inputs, given, wide=True)
             self._expect_sound(outputs)

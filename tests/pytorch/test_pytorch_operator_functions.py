@@ -120,6 +120,21 @@ def test_verify_gets_lists_as_the_reference_does(session, tmp_path):
     assert oracle.ok(request)["complaint"] == "y is wrong"
 
 
+def test_verify_may_change_what_it_is_given(session, tmp_path):
+    """Also what is fixed, which the reference has in every run."""
+    source = """
+        def reference(x): return 2 * x
+        def verify(inputs, outputs): inputs[0].zero_()
+        """
+    x = operators.given("x", 6, 8, fill={"kind": "constant", "low": 3})
+    arrays = [x, operators.output("y", 6, 8)]
+    operator = operators.write(tmp_path / "zeros", {"reference": source}, arrays)
+    oracle = open_ok(session, operator, "oracle")
+    first = oracle.output()["y"]
+    oracle.ok(protocol.VerifyRequest(oracle.id, str(oracle.folder)))
+    assert np.array_equal(oracle.output(operators.SEED)["y"], first)
+
+
 def test_only_an_oracle_verifies(session, tmp_path):
     operator = operators.write(tmp_path / "softmax", *RIGHT["softmax"])
     oracle = open_ok(session, operator, "oracle")
