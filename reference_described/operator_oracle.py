@@ -39,7 +39,7 @@ _MOST_TRIED = 1 << 20
 
 # A step of more elements in place takes so long that all cores are worth waiting for.
 _LARGE_STEP = 1 << 24
-# Of a training these are run twice, to see whether they repeat: all would double the time to a verdict.
+# Of a training these are run twice, to see whether they repeat: all would take as long again.
 _REPEATED_STEPS = 2
 
 

@@ -92,6 +92,18 @@ RIGHT: dict[str, tuple[str, list[Any], list[Any], Any, float]] = {
         lambda x, w: [x @ w.T],
         1e-6,
     ),
+    "fixed": (
+        "def jax_reference(x, w, u): return x @ w.T + u",
+        [
+            given("x", 6, 8),
+            {**given("w", 3, 8, fill={"kind": "constant", "low": 2}), "stays": True},
+            given("u", 3, fill={"kind": "constant", "low": 3}),
+            output("y", 6, 3),
+        ],
+        [],
+        lambda x, w, u: [x @ w.T + u],
+        1e-6,
+    ),
     "parts": (
         "def jax_reference(v, w, u, x, *, rows): return x + v.reshape(rows, 8) @ w.T + u",
         operators.RIGHT["parts"][1],
@@ -211,6 +223,7 @@ def broken(name: str, mode: str, device: CpuDevice, folder: Path) -> list[str]:
     if opened.answer["status"] != "ok":
         return [opened.answer["reason"]]
     refill = session._cases[opened.id].refill
+    fixed = dict(opened.case._fixed)
     first = opened.output()
     expected = right(*in_float64(opened.case._inputs))
     n_compiled = len(compiled)
@@ -225,6 +238,7 @@ def broken(name: str, mode: str, device: CpuDevice, folder: Path) -> list[str]:
     whole = {"host_to_host", "total", "residual", "forward"}
     audit = session.handle(protocol.AuditRequest(opened.id, 3, phase="forward"))
     repeats = all(not (array["input"] and array["output"]) for array in arrays)
+    placed = jax.tree.leaves((opened.case._staying, opened.case._x))
     n_compiled = len(compiled) - n_compiled
     n_copied = sum(array["input"] and not array.get("stays", False) for array in arrays)
     checks = {
@@ -236,6 +250,8 @@ def broken(name: str, mode: str, device: CpuDevice, folder: Path) -> list[str]:
         "audited": (audit["status"] == "ok") == repeats,
         "nothing is compiled": n_compiled == 0,
         "copied": len(jax.tree.leaves(opened.case._x)) == n_copied,
+        "copied once": all(any(x is y for y in placed) for x in fixed.values()),
+        "fixed": len(fixed) == (2 if name == "fixed" else 0),
         "phases": set(phases) == whole | ({"h2d", "d2h"} if device.kind == "cuda" else set()),
         "restored": close(opened.output(0), expected, tolerance),
     }

@@ -60,7 +60,7 @@ def test_operators(monkeypatch):
     monkeypatch.setenv("OPERATOR_FILL", str(made_inputs.program_of_inputs()))
     found = run_program(Path(__file__).with_name("operators_in_jax.py"))
     assert found == dict.fromkeys(found, [])
-    assert len(found) == 42
+    assert len(found) == 44
 
 
 @needs_jax()

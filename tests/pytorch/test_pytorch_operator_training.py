@@ -108,7 +108,7 @@ def test_the_reference_of_a_wide_training_takes_all_cores(session, tmp_path, mon
 
 
 def test_whether_a_training_repeats_is_seen_in_its_first_steps(session, tmp_path):
-    """A second run of all 200 steps of a wide layer took half a minute, and showed no more."""
+    """A second run of all steps took as long as the first, and showed no more."""
     oracle = open_ok(session, counted_threads(tmp_path / "counted"), "oracle")
     oracle.output()
     moved = 3 * 5  # inputs by so little that only float64 sees it, and by more
@@ -151,7 +151,7 @@ def test_a_training_is_the_loop_around_its_step(session, tmp_path):
     ],
 )
 def test_what_no_refill_changes_is_copied_once(session, tmp_path, mode, device):
-    """The images of MNIST took a third of a second in every round and each call of a whole training."""
+    """The images of MNIST were copied in every round, and twice in each call of a whole training."""
     arrays = [
         {**given("x", 6, 8, fill={"kind": "constant", "low": 1}), "stays": True},
         {**given("w", 6, 8), "stays": True},
