@@ -53,7 +53,7 @@ def leave_random(outputs: Any) -> None:
     def filled(y: Any) -> jax.Array:
         tile = random_tile(math.prod(y.shape))
         tile = tile > 0 if y.dtype == np.bool_ else tile * 128 if y.dtype.kind in "iu" else tile
-        values = np.resize(tile, y.shape).astype(y.dtype)
+        values = np.resize(tile.astype(y.dtype), y.shape)
         # In memory of JAX's own, also on the CPU; and nothing is compiled for it.
         return jax.device_put(values, y.sharding, may_alias=False)
 

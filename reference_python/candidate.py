@@ -27,7 +27,7 @@ from capturing import Captured, leave_capture
 from case import fill_randomly
 from changing import Changing, fits
 from device import Device, out_of_memory_reason
-from forward import CompiledForward, CompiledGraphForward, Forward, difference, listed
+from forward import CompiledForward, CompiledGraphForward, Forward, listed
 from input_files import InputFiles
 from kept import Kept
 from operator_files import REFERENCE, load
@@ -35,6 +35,7 @@ from operator_function import Function, state_of
 from operator_modes import Graph, Inference
 from operator_request import Operator
 from operator_tensors import OperatorInputs, written
+from outputs import difference
 from protocol import CaseSpec
 from timing import Mark, Probe, Sample
 from ways import GRAPH, Ways

@@ -19,6 +19,7 @@ from capturing import Captured, capture, compiled, run_on_side_stream
 from case import Case, fill_randomly
 from device import Device
 from kept import Kept
+from outputs import difference
 from timing import Mark, PhaseClock, Probe, Sample, now_ns
 from workload import CaseError, ClockDomain, TimedPhase
 
@@ -253,19 +254,6 @@ class ForwardCase(Case, ABC):
             self._device.synchronize()
             y = self._events.around(self._forward, x)
             return Sample({"forward_device": round(self._events.elapsed_ns())}, y)
-
-
-def difference(found: np.ndarray, expected: np.ndarray, tolerance: float) -> float | None:
-    """Return the largest difference of two outputs, or None if it is small enough."""
-    if tolerance == math.inf:
-        return None
-    # NumPy takes ten times as long to compare float16 as float32.
-    found, expected = (x.astype(np.result_type(x, np.float32)) for x in (found, expected))
-    # Sums that cancel differ by more than a small part of what they come to.
-    size = np.abs(expected[np.isfinite(expected)]).max(initial=1)
-    if np.allclose(found, expected, rtol=tolerance, atol=tolerance * size, equal_nan=True):
-        return None
-    return float(np.nanmax(np.abs(np.subtract(found, expected, dtype=np.float64))))
 
 
 class CompiledForward(ForwardCase):

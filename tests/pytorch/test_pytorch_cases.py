@@ -15,8 +15,8 @@ from project import bench  # noqa: E402
 import protocol  # noqa: E402
 from case import fill_randomly  # noqa: E402
 from device import out_of_memory_reason  # noqa: E402
-from forward import difference  # noqa: E402
 from operator_workload import OperatorWorkload  # noqa: E402
+from outputs import difference  # noqa: E402
 from session import CAPTURING, WORKLOADS, Session  # noqa: E402
 from workload import CaseError  # noqa: E402
 
