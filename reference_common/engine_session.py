@@ -52,6 +52,8 @@ class Opened:
     """The probe that times each phase."""
     wake: Callable[[], None]
     """Has the device work on something else, as it did before ordinary samples."""
+    in_place: tuple[str, ...]
+    """Names of arrays in place."""
     left: Mapping[str, np.ndarray] | None = None
     """What the last output was."""
     last: Arrays | None = None
@@ -243,8 +245,7 @@ class EngineSession(ABC):
             case protocol.OutputRequest():
                 return self._output(request)
             case protocol.RefillRequest():
-                self._opened(request.id).refill(request.seed)
-                return {}
+                return self._refill(request)
             case protocol.SampleRequest():
                 return self._sample(request)
             case protocol.LastRequest():
@@ -274,7 +275,11 @@ class EngineSession(ABC):
             self._device.synchronize()
             first_run_ns = now_ns() - start_ns
         peak_bytes = self._device.peak_bytes()
-        self._cases[spec.id] = Opened(case, mark, Refill(case, inputs), probes, self._device.wake)
+        arrays = request.operator.inputs if request.operator else ()
+        in_place = tuple(array.name for array in arrays if array.in_place)
+        self._cases[spec.id] = Opened(
+            case, mark, Refill(case, inputs), probes, self._device.wake, in_place
+        )
         self.built(request)
         return {
             "phases": dict(case.phases),
@@ -328,14 +333,18 @@ class EngineSession(ABC):
     def _output(self, request: protocol.OutputRequest) -> dict[str, Any]:
         opened = self._opened(request.id)
         folder = _folder(request.path)
-        if request.continues:
-            if opened.left is None:
-                raise CaseError("continues: there was no output before")
-            opened.refill.continue_from(opened.left)
         opened.left = None
         with opened.mark(f"{request.id} output"):
             opened.left = opened.case.output()
-        return _save(opened.left, folder)
+        in_place = opened.in_place if request.curves else ()
+        return _save({k: v for k, v in opened.left.items() if k not in in_place}, folder)
+
+    def _refill(self, request: protocol.RefillRequest) -> dict[str, Any]:
+        opened = self._opened(request.id)
+        if request.continues and opened.left is None:
+            raise CaseError("continues: there was no output before")
+        opened.refill(request.seed, opened.left if request.continues else None)
+        return {}
 
     def _sample(self, request: protocol.SampleRequest) -> dict[str, Any]:
         opened, seed = self._opened(request.id), request.fresh

@@ -64,19 +64,18 @@ class OperatorInputs:
         ]
         return own
 
-    def refill(self, seed: int) -> None:
-        """Give the inputs the values of a refill's seed, in place; constants and data are as opened."""
+    def refill(self, seed: int, left: Mapping[str, Array] | None = None) -> None:
+        """Give the inputs the values of a refill's seed, in place; constants and data are as opened.
+
+        Arrays in place have those of the outputs that a run has `left`, as `written` has them.
+        """
         for number, (spec, array) in enumerate(zip(self.specs, self.arrays, strict=True)):
-            if spec.is_refilled:
+            if spec.in_place and left is not None:
+                self._replace(number, read(left[spec.name], spec.dtype))
+            elif spec.is_refilled:
                 self._take(spec, number, array, seed)
             elif spec.in_place:
                 array[...] = self._as_opened[number]  # a whole training has replaced it
-
-    def replace(self, outputs: Mapping[str, Array]) -> None:
-        """Give arrays in place the values of outputs, as `written` has them."""
-        for number, spec in enumerate(self.specs):
-            if spec.in_place:
-                self._replace(number, read(outputs[spec.name], spec.dtype))
 
     def _replace(self, number: int, array: Array) -> None:
         self.arrays[number][...] = array

@@ -91,20 +91,24 @@ class InputsRequest:
 class OutputRequest:
     """Fill outputs at random, run a case once and write its arrays into the folder `path`.
 
-    With `continues` arrays in place start as the last output left them.
+    With `curves` those in place are not written.
     """
 
     id: str
     path: str
-    continues: bool = False
+    curves: bool = False
 
 
 @dataclass(frozen=True)
 class RefillRequest:
-    """Have further runs use the inputs of this seed; 0: those as opened."""
+    """Have further runs use the inputs of this seed; 0: those as opened.
+
+    With `continues` arrays in place start as the last output left them.
+    """
 
     id: str
     seed: int
+    continues: bool = False
 
 
 @dataclass(frozen=True)
@@ -270,8 +274,8 @@ _REQUESTS: Mapping[str, Shape] = {
         InputsRequest,
         {"case": _CASE, "seed": _SEED, "refill": _SEED, "operator": OPERATOR, "path": text},
     ),
-    "output": Shape(OutputRequest, {"id": text, "path": text}, {"continues": boolean}),
-    "refill": Shape(RefillRequest, {"id": text, "seed": _SEED}),
+    "output": Shape(OutputRequest, {"id": text, "path": text}, {"curves": boolean}),
+    "refill": Shape(RefillRequest, {"id": text, "seed": _SEED}, {"continues": boolean}),
     "sample": Shape(
         SampleRequest,
         {

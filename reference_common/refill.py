@@ -26,7 +26,8 @@ _random = np.random.default_rng()
 class Refill:
     """Gives an open case the inputs of a seed, in its own copy of the shared inputs.
 
-    `inputs.own()` makes that copy, and its `refill(seed)` gives it the values of a seed in place.
+    `inputs.own()` makes that copy, and its `refill(seed, left)` gives it the values of a seed in
+    place, or those that a run has left.
     Inputs of which nothing changes have `refilled` false.
     """
 
@@ -36,24 +37,22 @@ class Refill:
         self._own: Any = None
         self._seed = 0
 
-    def __call__(self, seed: int) -> None:
-        """Have further runs use the inputs of this seed; 0: those as opened."""
+    def __call__(self, seed: int, left: Mapping[str, Array] | None = None) -> None:
+        """Have further runs use the inputs of this seed; 0: those as opened.
+
+        Of those in place what a run has `left`, if it is given.
+        """
         if seed == self._seed or not self._opened.refilled:
             return
-        self._case.load(self._opened if seed == 0 else self._refilled(seed))
+        if left is not None and 0 in (seed, self._seed):
+            raise CaseError("continues: expected inputs of a refill, which may change")
+        self._case.load(self._opened if seed == 0 else self._refilled(seed, left))
         self._seed = seed
 
-    def continue_from(self, outputs: Mapping[str, Array]) -> None:
-        """Have further runs, until another refill, use these arrays for those in place."""
-        if self._seed == 0:
-            raise CaseError("continues: expected inputs of a refill, which may change")
-        self._own.replace(outputs)
-        self._case.load(self._own)
-
-    def _refilled(self, seed: int) -> Any:
+    def _refilled(self, seed: int, left: Mapping[str, Array] | None) -> Any:
         if self._own is None:
             self._own = self._opened.own()
-        self._own.refill(seed)
+        self._own.refill(seed, left)
         return self._own
 
 

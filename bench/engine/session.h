@@ -111,6 +111,7 @@ struct session {
     bool keep;       /* … and what it leaves will be asked for */
     bool has_last;   /* a fresh sample left its outputs */
     bool continues;  /* output() starts from the arrays in place that the last one left */
+    bool curves;     /* it writes no arrays in place */
     bool has_middle; /* … and a call in the middle of a graph, on the inputs as opened */
     const char
         *changed; /* an input that the last kept run, or that for `output`, has changed; or NULL */

@@ -333,7 +333,7 @@ static size_t n_cores(const contender_t *c) {
 }
 
 static void take_samples(contender_t *c, exchange_t *exchange) {
-    if (!contender_have_inputs(c, exchange->limits.fresh) || !contender_reopen(c))
+    if (!contender_have_inputs(c, exchange->limits.fresh, false) || !contender_reopen(c))
         return;
     run_queue_t before = run_queue_read(c->worker->pid);
     const int64_t start_ns = clock_ns();

@@ -196,7 +196,7 @@ void contender_audit(contender_t *contender);
 void contender_settle(contender_t *contender);
 
 /* Have the files of inputs of a refill seed before a request with it; made_inputs_drop() comes after. */
-bool contender_have_inputs(contender_t *contender, uint64_t refill);
+bool contender_have_inputs(contender_t *contender, uint64_t refill, bool continues);
 
 /* Does its worker know this key of a request, which not all do (`request_keys` in the answer to hello)? */
 bool contender_may_ask(const contender_t *contender, const char *key);
@@ -213,6 +213,8 @@ json_t *contender_ask(contender_t *contender, json_t *request);
 
 /* Have it use the inputs of this seed. False on failure. */
 bool contender_refill(contender_t *contender, uint64_t seed);
+/* … but for arrays in place, which stay as its last output left them. Only if it may be asked "continues". */
+bool contender_continue(contender_t *contender, uint64_t seed);
 /* Does this pass give the results that all passes share? */
 bool contender_needs_results(const contender_t *contender);
 /* What a training has recorded in a call, from the arrays in `folder`: by name [[step, value], …]; owned by the caller. */

@@ -37,16 +37,26 @@ static text_list_t names_of(const json_t *answer) {
     return names;
 }
 
-bool contender_refill(contender_t *c, uint64_t seed) {
+static bool refill(contender_t *c, uint64_t seed, bool continues) {
     json_t *request = contender_request(c, "refill");
     json_object_set_new(request, "seed", json_integer((json_int_t)seed));
-    if (!contender_have_inputs(c, seed)) {
+    if (continues)
+        json_object_set_new(request, "continues", json_true());
+    if (!contender_have_inputs(c, seed, continues)) {
         json_decref(request);
         return false;
     }
     json_auto_t *answer = contender_ask(c, request);
     made_inputs_drop(c->made, seed, &c->reads);
     return answer != NULL;
+}
+
+bool contender_refill(contender_t *c, uint64_t seed) {
+    return refill(c, seed, false);
+}
+
+bool contender_continue(contender_t *c, uint64_t seed) {
+    return refill(c, seed, true);
 }
 
 static repeats_t repeats_of(const contender_t *c) {

@@ -298,19 +298,19 @@ static void note_compiled(contender_t *c, const json_t *once) {
 }
 
 /* C draws for itself, and a device what is drawn for a refill. */
-static made_part_t part_of(const contender_t *c, uint64_t refill) {
+static made_part_t part_of(const contender_t *c, uint64_t refill, bool continues) {
     if (case_engine_is_built_in(c->result.spec.engine))
         return MADE_BY_FUNCTION;
     const bool is_drawn_there = refill != 0 && c->settings->refill != NULL &&
                                 strcmp(c->result.spec.device, "cuda") == 0 &&
                                 open_request_may_have(c->worker->hello, "refill");
-    return is_drawn_there ? MADE_NOT_DRAWN : MADE_ALL;
+    return is_drawn_there ? MADE_NOT_DRAWN : continues ? MADE_NOT_IN_PLACE : MADE_ALL;
 }
 
-bool contender_have_inputs(contender_t *c, uint64_t refill) {
+bool contender_have_inputs(contender_t *c, uint64_t refill, bool continues) {
     error_t err = ERROR_INIT;
-    if (c->made == NULL || made_inputs_have(c->made, part_of(c, refill), refill, c->worker,
-                                            &c->reads, &err) == STATUS_OK)
+    if (c->made == NULL || made_inputs_have(c->made, part_of(c, refill, continues), refill,
+                                            c->worker, &c->reads, &err) == STATUS_OK)
         return true;
     return contender_drop(c, CASE_FAILED, err.text);
 }
@@ -330,9 +330,9 @@ static bool set_inputs(contender_t *c, json_t *request) {
         return contender_drop(c, CASE_FAILED,
                               "its worker reads no inputs: in its answer to hello \"open_keys\" "
                               "has no \"inputs\" (docs/worker-protocol.md#inputs)");
-    if (made_inputs_fit(c->made, part_of(c, 0), &err) != STATUS_OK)
+    if (made_inputs_fit(c->made, part_of(c, 0, false), &err) != STATUS_OK)
         return contender_drop(c, CASE_SKIPPED, err.text);
-    if (!contender_have_inputs(c, 0))
+    if (!contender_have_inputs(c, 0, false))
         return false;
     open_request_set_inputs(request, c->made, &c->reads);
     return true;

@@ -17,7 +17,8 @@ static bool is_input(const described_array_t *array, made_part_t part) {
     const fill_kind_t kind = array->fill.kind;
     const bool is_drawn = kind == FILL_UNIFORM || kind == FILL_NORMAL || kind == FILL_INTEGERS;
     return array->is_input &&
-           (part == MADE_ALL || fill_is_made(kind) || (part == MADE_NOT_DRAWN && !is_drawn));
+           (part == MADE_ALL || fill_is_made(kind) || (part == MADE_NOT_DRAWN && !is_drawn) ||
+            (part == MADE_NOT_IN_PLACE && !array->is_output));
 }
 
 bool made_inputs_exist(const char *workload, made_part_t part) {

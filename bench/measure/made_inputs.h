@@ -17,8 +17,14 @@ typedef struct made_files {
     unsigned readers;
 } made_files_t;
 
-/* Which inputs a worker reads from files: C makes the others itself, and of a refill the device may (kernels/common/refill.cu). */
-typedef enum made_part { MADE_BY_FUNCTION, MADE_NOT_DRAWN, MADE_ALL } made_part_t;
+/* Which inputs a worker reads from files: C makes the others itself, and of a refill the device may (kernels/common/refill.cu).
+ * Those in place it has where a training continues. */
+typedef enum made_part {
+    MADE_BY_FUNCTION,
+    MADE_NOT_DRAWN,
+    MADE_NOT_IN_PLACE,
+    MADE_ALL
+} made_part_t;
 
 /* A file as it was written: any process of this user could change it. */
 typedef struct made_stamp {

@@ -47,13 +47,14 @@ static void thin(json_t *curves) {
     }
 }
 
-/* A call in `folder`, from what the one before left. */
-static bool call(contender_t *c, uint64_t seed, size_t number, const char *folder) {
-    if (!contender_refill(c, refill_of(seed, number)))
+/* A call from what the one before left; arrays in place are only in `folder` after the last. */
+static bool call(contender_t *c, uint64_t seed, size_t number, bool is_last, const char *folder) {
+    const uint64_t refill = refill_of(seed, number);
+    if (!(number > 0 ? contender_continue(c, refill) : contender_refill(c, refill)))
         return false;
     json_t *request = contender_arrays_request(c, "output", folder);
-    if (number > 0)
-        json_object_set_new(request, "continues", json_true());
+    if (!is_last)
+        json_object_set_new(request, "curves", json_true());
     json_auto_t *answer = contender_ask(c, request);
     return answer != NULL;
 }
@@ -79,7 +80,7 @@ static void train(contender_t *c, contender_t *oracle, uint64_t seed, size_t cal
         json_int_t bad;
         if (fs_temporary_folder_in(c->worker->folder, &folder, &err) != STATUS_OK)
             return (void)contender_drop(c, CASE_FAILED, err.text);
-        if (!call(c, seed, i, folder))
+        if (!call(c, seed, i, i + 1 == calls, folder))
             return;
         json_auto_t *curves = curves_read(&c->result.spec, folder);
         if (!append(results, curves, (json_int_t)i * steps, &bad)) {

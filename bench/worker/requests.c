@@ -95,11 +95,14 @@ static const op_t OPS[] = {
                   {"operator", JSON_OBJECT, true},
                   {"inputs", JSON_STRING, true},
                   {"profile", JSON_TRUE, true}}},
-    [OP_REFILL] = {"refill", {{"id", JSON_STRING, false}, {"seed", JSON_INTEGER, false}}},
+    [OP_REFILL] = {"refill",
+                   {{"id", JSON_STRING, false},
+                    {"seed", JSON_INTEGER, false},
+                    {"continues", JSON_TRUE, true}}},
     [OP_OUTPUT] = {"output",
                    {{"id", JSON_STRING, false},
                     {"path", JSON_STRING, false},
-                    {"continues", JSON_TRUE, true}}},
+                    {"curves", JSON_TRUE, true}}},
     [OP_SAMPLE] = {"sample",
                    {{"id", JSON_STRING, false},
                     {"round", JSON_INTEGER, true},
@@ -218,12 +221,14 @@ status_t case_restore_inputs(session_t *session, error_t *err) {
 
 static status_t set_inputs(session_t *session, uint64_t seed, error_t *err) {
     session->seed = seed;
+    session->continues = false;
     return case_restore_inputs(session, err);
 }
 
 json_t *case_refill(session_t *session, const json_t *request, error_t *err) {
     if (set_inputs(session, (uint64_t)request_integer(request, "seed"), err) != STATUS_OK)
         return NULL;
+    session->continues = json_is_true(json_object_get(request, "continues"));
     return json_pack("{s:s}", "id", session->spec.id);
 }
 
@@ -235,6 +240,7 @@ static json_t *write_arrays(session_t *session, write_t *write, const json_t *re
                             error_t *err) {
     AUTO(text_list_free) text_list_t arrays = {0};
     json_t *answer = NULL;
+    session->curves = json_is_true(json_object_get(request, "curves"));
     if (write == NULL || write(session, request_text(request, "path"), &arrays, err) == STATUS_OK)
         answer = json_pack("{s:s, s:o}", "id", session->spec.id, "arrays", json_texts(&arrays));
     if (answer != NULL && session->changed != NULL)
@@ -247,7 +253,6 @@ json_t *case_output(session_t *session, const json_t *request, error_t *err) {
     session->changed = NULL;
     if (case_restore_inputs(session, err) != STATUS_OK)
         return NULL;
-    session->continues = json_is_true(json_object_get(request, "continues"));
     return write_arrays(session, session->ops->output, request, err);
 }
 

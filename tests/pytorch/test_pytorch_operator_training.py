@@ -169,6 +169,22 @@ def test_what_no_refill_changes_is_copied_once(session, tmp_path, mode, device):
     assert not np.array_equal(found, again), "others are copied"
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_training_goes_on_from_what_its_last_output_left(session, tmp_path, device):
+    """Arrays in place are in no file before and after a call but the last."""
+    opened = open_ok(session, operators.write(tmp_path / "training", *RIGHT["training"]), "eager")
+    onward = protocol.RefillRequest(opened.id, SEED + 1, continues=True)
+    assert opened.session.handle(onward)["reason"] == "continues: there was no output before"
+    first = opened.output(SEED)
+    for path in (opened.inputs(SEED + 1) / str(SEED + 1) / "p", opened.folder / "p.npy"):
+        path.unlink()
+    opened.ok(onward)
+    found = opened.arrays(lambda *keys: protocol.OutputRequest(*keys, curves=True))
+    assert set(found) == {"loss", "rows"}
+    assert not (opened.folder / "p.npy").exists()
+    assert np.array_equal(found["rows"][0], first["p"][0])
+
+
 @pytest.mark.parametrize("device", ["cuda"])
 @pytest.mark.parametrize("small", [47, 48])
 @pytest.mark.parametrize(

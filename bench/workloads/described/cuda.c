@@ -654,10 +654,11 @@ static void close_case(session_t *session) {
 
 typedef enum left { LEFT_BY_RUN, LEFT_BY_SAMPLE, LEFT_IN_THE_MIDDLE } left_t;
 
-static status_t write_arrays(const described_cuda_t *s, left_t left, const char *folder,
+static status_t write_arrays(const session_t *session, left_t left, const char *folder,
                              text_list_t *names, error_t *err) {
+    const described_cuda_t *s = session->state;
     for (size_t i = 0; i < s->n_shapes; i++) {
-        if (!s->shapes[i].array->is_output)
+        if (!s->shapes[i].array->is_output || (session->curves && s->shapes[i].array->is_input))
             continue;
         const gpu_array_t *array = &s->arrays[i];
         const void *values = left == LEFT_BY_RUN      ? array->to
@@ -671,16 +672,16 @@ static status_t write_arrays(const described_cuda_t *s, left_t left, const char 
 
 static status_t output(session_t *session, const char *folder, text_list_t *names, error_t *err) {
     TRY(gpu_sample_output(session, err));
-    return write_arrays(session->state, LEFT_BY_RUN, folder, names, err);
+    return write_arrays(session, LEFT_BY_RUN, folder, names, err);
 }
 
 static status_t write_middle(session_t *session, const char *folder, text_list_t *names,
                              error_t *err) {
-    return write_arrays(session->state, LEFT_IN_THE_MIDDLE, folder, names, err);
+    return write_arrays(session, LEFT_IN_THE_MIDDLE, folder, names, err);
 }
 
 static status_t last(session_t *session, const char *folder, text_list_t *names, error_t *err) {
-    TRY(write_arrays(session->state, LEFT_BY_SAMPLE, folder, names, err));
+    TRY(write_arrays(session, LEFT_BY_SAMPLE, folder, names, err));
     return gpu_sample_write_middle(session, write_middle, folder, err);
 }
 

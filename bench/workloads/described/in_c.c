@@ -340,10 +340,11 @@ static status_t write_initial(const described_c_t *s, size_t i, const char *fold
     return status;
 }
 
-static status_t write_arrays(const described_c_t *s, bool last, const char *folder,
+static status_t write_arrays(const session_t *session, bool last, const char *folder,
                              text_list_t *names, error_t *err) {
+    const described_c_t *s = session->state;
     for (size_t i = 0; i < s->data->n_arrays; i++) {
-        if (!is_output(s, i))
+        if (!is_output(s, i) || (session->curves && is_input(s, i)))
             continue;
         const void *values = last ? s->arrays[i].last : s->arrays[i].at;
         TRY(is_widened(s, i) ? write_doubles(s, i, "", values, folder, err)
@@ -380,11 +381,11 @@ static status_t output(session_t *session, const char *folder, text_list_t *name
                          session->changed);
     TRY(check_guards(s, err));
     TRY(write_scales(s, folder, err));
-    return write_arrays(s, false, folder, names, err);
+    return write_arrays(session, false, folder, names, err);
 }
 
 static status_t last(session_t *session, const char *folder, text_list_t *names, error_t *err) {
-    return write_arrays(session->state, true, folder, names, err);
+    return write_arrays(session, true, folder, names, err);
 }
 
 const session_ops_t described_c = {.workload = SESSION_DESCRIBED,
