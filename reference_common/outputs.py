@@ -18,8 +18,9 @@ _WORD = np.dtype(np.int64)
 def difference(found: Array, expected: Array, tolerance: float) -> float | None:
     """Return the largest difference of two outputs, or None if it is small enough.
 
-    `tolerance` is relative to the expected value and absolute to the largest finite one, or 1 if that is
-    more: sums that cancel differ by more than a small part of what they come to. Infinity: any will do.
+    `tolerance` is relative to the expected value and absolute to the largest finite one, or 1 if that
+    is more: sums that cancel differ by more than a small part of what they come to. Infinity: any
+    will do.
     """
     if tolerance == math.inf or same_bytes(_bytes(found), _bytes(expected)):
         return None
