@@ -336,7 +336,7 @@ class EngineSession(ABC):
         opened.left = None
         with opened.mark(f"{request.id} output"):
             opened.left = opened.case.output()
-        in_place = opened.in_place if request.curves else ()
+        in_place = opened.in_place if request.continues else ()
         return _save({k: v for k, v in opened.left.items() if k not in in_place}, folder)
 
     def _refill(self, request: protocol.RefillRequest) -> dict[str, Any]:

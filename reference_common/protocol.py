@@ -91,12 +91,12 @@ class InputsRequest:
 class OutputRequest:
     """Fill outputs at random, run a case once and write its arrays into the folder `path`.
 
-    With `curves` those in place are not written.
+    With `continues` those in place are not written: the next run starts from them.
     """
 
     id: str
     path: str
-    curves: bool = False
+    continues: bool = False
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ _REQUESTS: Mapping[str, Shape] = {
         InputsRequest,
         {"case": _CASE, "seed": _SEED, "refill": _SEED, "operator": OPERATOR, "path": text},
     ),
-    "output": Shape(OutputRequest, {"id": text, "path": text}, {"curves": boolean}),
+    "output": Shape(OutputRequest, {"id": text, "path": text}, {"continues": boolean}),
     "refill": Shape(RefillRequest, {"id": text, "seed": _SEED}, {"continues": boolean}),
     "sample": Shape(
         SampleRequest,

@@ -54,7 +54,7 @@ static bool call(contender_t *c, uint64_t seed, size_t number, bool is_last, con
         return false;
     json_t *request = contender_arrays_request(c, "output", folder);
     if (!is_last)
-        json_object_set_new(request, "curves", json_true());
+        json_object_set_new(request, "continues", json_true());
     json_auto_t *answer = contender_ask(c, request);
     return answer != NULL;
 }

@@ -102,7 +102,7 @@ static const op_t OPS[] = {
     [OP_OUTPUT] = {"output",
                    {{"id", JSON_STRING, false},
                     {"path", JSON_STRING, false},
-                    {"curves", JSON_TRUE, true}}},
+                    {"continues", JSON_TRUE, true}}},
     [OP_SAMPLE] = {"sample",
                    {{"id", JSON_STRING, false},
                     {"round", JSON_INTEGER, true},
@@ -240,7 +240,7 @@ static json_t *write_arrays(session_t *session, write_t *write, const json_t *re
                             error_t *err) {
     AUTO(text_list_free) text_list_t arrays = {0};
     json_t *answer = NULL;
-    session->curves = json_is_true(json_object_get(request, "curves"));
+    session->is_unfinished = json_is_true(json_object_get(request, "continues"));
     if (write == NULL || write(session, request_text(request, "path"), &arrays, err) == STATUS_OK)
         answer = json_pack("{s:s, s:o}", "id", session->spec.id, "arrays", json_texts(&arrays));
     if (answer != NULL && session->changed != NULL)

@@ -148,6 +148,6 @@ def test_the_keys_of_a_request_are_those_of_the_protocol(guide: Guide) -> None:
     }
     # Keys that only hello's open_keys ask for.
     expected["open"] -= {"results", "refill", "compile_cache"}
-    for op in ("sample", "audit", "output"):
+    for op in ("sample", "audit", "output", "refill"):
         expected[op] -= set(protocol.REQUEST_KEYS)  # only if hello's request_keys has them
     assert known == expected

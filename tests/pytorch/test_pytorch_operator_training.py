@@ -179,7 +179,7 @@ def test_a_training_goes_on_from_what_its_last_output_left(session, tmp_path, de
     for path in (opened.inputs(SEED + 1) / str(SEED + 1) / "p", opened.folder / "p.npy"):
         path.unlink()
     opened.ok(onward)
-    found = opened.arrays(lambda *keys: protocol.OutputRequest(*keys, curves=True))
+    found = opened.arrays(lambda *keys: protocol.OutputRequest(*keys, continues=True))
     assert set(found) == {"loss", "rows"}
     assert not (opened.folder / "p.npy").exists()
     assert np.array_equal(found["rows"][0], first["p"][0])

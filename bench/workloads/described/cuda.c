@@ -658,7 +658,8 @@ static status_t write_arrays(const session_t *session, left_t left, const char *
                              text_list_t *names, error_t *err) {
     const described_cuda_t *s = session->state;
     for (size_t i = 0; i < s->n_shapes; i++) {
-        if (!s->shapes[i].array->is_output || (session->curves && s->shapes[i].array->is_input))
+        if (!s->shapes[i].array->is_output ||
+            (session->is_unfinished && s->shapes[i].array->is_input))
             continue;
         const gpu_array_t *array = &s->arrays[i];
         const void *values = left == LEFT_BY_RUN      ? array->to
