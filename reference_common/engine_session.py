@@ -341,9 +341,10 @@ class EngineSession(ABC):
 
     def _refill(self, request: protocol.RefillRequest) -> dict[str, Any]:
         opened = self._opened(request.id)
-        if request.continues and opened.left is None:
+        left, opened.left = opened.left if request.continues else None, None
+        if request.continues and left is None:
             raise CaseError("continues: there was no output before")
-        opened.refill(request.seed, opened.left if request.continues else None)
+        opened.refill(request.seed, left)
         return {}
 
     def _sample(self, request: protocol.SampleRequest) -> dict[str, Any]:
