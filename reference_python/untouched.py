@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import builtins
 import gc
+import json
+import os
 import signal
 import sys
 import threading
@@ -29,7 +31,23 @@ _USED: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (sys, ("_current_frames", "getprofile", "gettrace")),
     (threading, ("enumerate", "main_thread")),
     (signal, ("getitimer",)),
-    (np, ("save", "asarray", "array", "ascontiguousarray", "empty", "frombuffer")),
+    (json, ("dumps", "loads")),
+    (os, ("path", "stat")),
+    (Path, ("stat", "__truediv__", "is_dir")),
+    (
+        np,
+        (
+            "save",
+            "load",
+            "fromfile",
+            "asarray",
+            "array",
+            "ascontiguousarray",
+            "empty",
+            "frombuffer",
+        ),
+    ),
+    (np, ("array_equal", "allclose", "isfinite", "abs", "subtract", "nanmax", "result_type")),
     (torch, ("from_numpy", "empty", "empty_like", "no_grad", "inference_mode")),
     (
         torch.Tensor,
@@ -41,12 +59,16 @@ _USED: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (torch.cuda.Event, ("record", "synchronize", "elapsed_time")),
 )
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+# How many were added since this process has looked for them: nothing lists them, and none can be removed.
+_audit_hooks: list[str] = []
 
 
 class Untouched:
     """The harness as it is now, to be compared with what it is after users' code has run."""
 
     def __init__(self) -> None:
+        sys.addaudithook(_note_audit_hook)
+        _audit_hooks.clear()  # if another harness was there before
         self._kept = dict(_members())
         self._watching = _watching()
         self._threads = set(threading.enumerate())
@@ -116,8 +138,13 @@ def _is_ours(path: Path) -> bool:
     return path.parent.parent == _ROOT and path.parent.name.startswith("reference_")
 
 
+def _note_audit_hook(event: str, _arguments: tuple[Any, ...]) -> None:
+    if event == "sys.addaudithook":
+        _audit_hooks.append(f"an audit hook (sys.addaudithook, {len(_audit_hooks) + 1})")
+
+
 def _watching() -> list[str]:
-    found = []
+    found = list(_audit_hooks)
     if sys.getprofile() is not None:
         found.append("a profile function (sys.setprofile)")
     if sys.gettrace() is not None:

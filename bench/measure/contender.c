@@ -433,6 +433,10 @@ static bool wants_fresh(const contender_t *c, size_t i, unsigned round) {
            secret_seed() % FRESH_EVERY == 0;
 }
 
+static bool runs_object(const contender_t *c) {
+    return c->program != NULL && c->program->is_object;
+}
+
 /* The seed comes after the ordinary samples, and each phase has another: what one computed is of no use to the
  * next. */
 static bool take_fresh(contender_t *c, case_result_t *into, size_t i, unsigned round) {
@@ -441,7 +445,9 @@ static bool take_fresh(contender_t *c, case_result_t *into, size_t i, unsigned r
         .limits = {.max_samples = 1,
                    .fresh = due ? c->audit.expected.seed : secret_seed(),
                    .phase = c->audit.phases[i].name,
-                   .keep = due && case_engine_is_built_in(c->result.spec.engine)}};
+                   /* an object finds what its process was asked, so nothing may differ */
+                   .keep =
+                       case_engine_is_built_in(c->result.spec.engine) && (due || runs_object(c))}};
     const spent_on_t before = spent_switch(c->settings->spent, SPENT_FRESH);
     take_samples(c, &exchange);
     spent_switch(c->settings->spent, before);

@@ -571,8 +571,7 @@ static bool is_of_graph(const phase_t *phase) {
     return strcmp(phase->name, "kernel_graph") == 0 || strcmp(phase->name, "forward_graph") == 0;
 }
 
-/* The longest plausible fresh sample of a phase. */
-static double most_ns(const case_result_t *result, const phase_t *phase) {
+double implausible_from_ns(const case_result_t *result, const phase_t *phase) {
     const double usual_ns = stats_median(phase->samples, phase->n_samples);
     if (is_of_graph(phase)) {
         const char *copy = case_technique(&result->spec, "copy");
@@ -605,7 +604,7 @@ static bool is_of_host(const case_result_t *result, const phase_t *phase) {
 }
 
 static fresh_facts_t find_fresh(const case_result_t *result, const phase_t *phase) {
-    const double most = most_ns(result, phase);
+    const double most = implausible_from_ns(result, phase);
     const bool of_host = is_of_host(result, phase);
     fresh_facts_t facts = {.usual_ns = stats_median(phase->samples, phase->n_samples),
                            .n = phase->n_fresh};
@@ -627,7 +626,8 @@ static fresh_facts_t find_fresh(const case_result_t *result, const phase_t *phas
 bool implausible_is_doubted(const case_result_t *result) {
     for (size_t i = 0; i < result->n_phases; i++) {
         const phase_t *phase = &result->phases[i];
-        if (is_compared(phase) && find_fresh(result, phase).eighth_ns > most_ns(result, phase))
+        if (is_compared(phase) &&
+            find_fresh(result, phase).eighth_ns > implausible_from_ns(result, phase))
             return true;
     }
     return false;
@@ -635,7 +635,7 @@ bool implausible_is_doubted(const case_result_t *result) {
 
 /* Interrupted samples alone acquit nobody: a script may have seen to that. */
 static void flag_phase(const case_result_t *result, const phase_t *phase, flag_list_t *flags) {
-    const double most = most_ns(result, phase);
+    const double most = implausible_from_ns(result, phase);
     const fresh_facts_t facts = find_fresh(result, phase);
     if (!(facts.eighth_ns > most) || facts.n < FEWEST_FRESH)
         return;

@@ -283,6 +283,8 @@ double draw_median(const draw_t *draw, const char *phase); /* NaN if it has none
  * caches explain? Then the case keeps results, or the machine interrupted it. More than seven
  * eighths of its fresh samples (phase_t) must be slow: that one was interrupted says nothing. */
 bool implausible_is_doubted(const case_result_t *result);
+/* The longest that a run on new inputs plausibly takes. */
+double implausible_from_ns(const case_result_t *result, const phase_t *phase);
 
 /* Flag what at least four fresh samples make doubted. A case with that flag, or faster than its limit,
  * is implausible; if the worker's threads waited for cores in too many of them to tell, and it was

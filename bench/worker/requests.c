@@ -446,7 +446,7 @@ json_t *case_sample(session_t *session, const json_t *request, error_t *err) {
     recorder_clear(&session->recorder);
     session->has_last = session->has_middle = false;
     session->changed = NULL;
-    /* A kernel cannot know what was asked for, so only what will be asked for is kept. */
+    /* A kernel on a GPU cannot know what was asked for, so only what will be asked for is kept. */
     session->keep = json_is_true(json_object_get(request, "keep"));
     if (case_restore_inputs(session, err) != STATUS_OK)
         return NULL;
@@ -467,10 +467,20 @@ json_t *case_sample(session_t *session, const json_t *request, error_t *err) {
 
 /* ---- audits ---------------------------------------------------------------------------------- */
 
+/* That of a whole run: docs/worker-protocol.md#audit. */
+static const char *phase_of_run(const session_t *session) {
+    static const char *const NAMES[] = {"host_to_host", "train"};
+    for (size_t n = 0; n < sizeof NAMES / sizeof *NAMES; n++)
+        for (unsigned i = 0; i < session->recorder.n_phases; i++)
+            if (strcmp(session->recorder.phases[i].name, NAMES[n]) == 0)
+                return NAMES[n];
+    return "total";
+}
+
 /* Without clocks, so that the supervisor's can confirm what samples claim. */
 json_t *case_audit(session_t *session, const json_t *request, error_t *err) {
     const char *asked = request_text(request, "phase");
-    const char *phase = asked != NULL ? asked : "host_to_host";
+    const char *phase = asked != NULL ? asked : phase_of_run(session);
     double calls = 1;
     session->has_last = false;
     if (session->ops->repeat == NULL)

@@ -299,7 +299,7 @@ static void test_changes(void **state) {
     text_list_free(&names);
 }
 
-/* Of rows, too; but all of them must be there. */
+/* Of rows, too; but all of them must be there, and near. */
 static void test_first_values(void **state) {
     const folders_t *f = *state;
     double y[6] = {1, 2, 3, 4, 5, 6};
@@ -312,10 +312,22 @@ static void test_first_values(void **state) {
     bounds_t *bounds = mem_zeroed(1, sizeof *bounds);
     *bounds = (bounds_t){1e-6, INFINITY, false, 2};
     reference_bound(&reference, bounds);
-    y[4] = 7;
+    y[4] = 6;
     write_array(f->found, "y", y, (size_t[]){3, 2}, 2);
     verify_outputs(&reference, f->found, 1, &check, &reason);
     assert_true(check.ok && reason == NULL);
+    const double made_up[] = {10, NAN};
+    for (size_t i = 0; i < 2; i++) {
+        y[5] = made_up[i];
+        write_array(f->found, "y", y, (size_t[]){3, 2}, 2);
+        verify_outputs(&reference, f->found, 1, &check, &reason);
+        assert_false(check.ok);
+        assert_has(reason, "y differs from the reference output beyond its first 2 values: "
+                           "relative L2 error ");
+        assert_has(reason, i == 0 ? "0.528, allowed 0.25" : "NaN, allowed 0.25");
+        free(reason);
+    }
+    y[5] = 6;
     write_array(f->found, "y", y, (size_t[]){2, 2}, 2);
     verify_outputs(&reference, f->found, 1, &check, &reason);
     assert_string_equal(reason, "y has shape (2, 2), expected (3, 2)");

@@ -221,6 +221,8 @@ static status_t repeat(session_t *session, const char *phase, int64_t runs, doub
     if (!whole && !trains && (strcmp(phase, "forward") != 0 || has_arrays_in_place(s)))
         return error_set(err, STATUS_FAILED, "%s cannot be run without the rest of a sample",
                          phase);
+    if (trains)
+        copy_inputs(s, true);
     for (int64_t i = 0; i < runs; i++) {
         if (whole)
             copy_inputs(s, true);
