@@ -220,6 +220,9 @@ class BuiltTraining(Built):
         train = self._trained(model)
         return lambda others: [*parameters, *train(others)]
 
+    def _for_run(self) -> Forward:
+        return self._rebuild()  # of the one before, a run has changed the parameters
+
     def _trained(self, model: Any) -> Forward:
         """Return all steps as a function of the inputs that are not parameters."""
         return trained_model(self._train.bound(), model, self._inputs.operator)

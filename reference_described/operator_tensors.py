@@ -132,7 +132,7 @@ def _made(
     if not callable(function):
         raise CaseError(f'{where}: no such function, which the fill "{kind}" needs')
     with torch.random.fork_rng(devices=[]):
-        seed_all(np.random.SeedSequence(seeds).generate_state(1, np.uint64)[0])
+        seed_all(np.random.SeedSequence(seeds[0] ^ seeds[1]).generate_state(1, np.uint64)[0])
         made = _flat(function(dict(spec.params), DTYPES[operator.dtype]))
     if len(made) != len(specs):
         raise CaseError(f"{where} returned {len(made)} tensors, expected {len(specs)}")

@@ -59,7 +59,7 @@ _USED: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (torch.cuda.Event, ("record", "synchronize", "elapsed_time")),
 )
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
-# How many were added since this process has looked for them: nothing lists them, and none can be removed.
+# Those added since this process looks for them: nothing lists them, and none can be removed.
 _audit_hooks: list[str] = []
 
 

@@ -221,8 +221,10 @@ bool contender_needs_results(const contender_t *contender);
 json_t *curves_read(const case_t *spec, const char *folder);
 /* If there is a whole training (described_whole()), do it, call after call, each from what the last one left, on inputs of
  * its own: curves of all steps replace those of a call, and `evaluate` of the reference adds what was learned. Losses that
- * are not finite are a failure. `oracle` may be NULL: then nothing is evaluated. */
-void contender_train(contender_t *contender, contender_t *oracle);
+ * are not finite are a failure. `oracle` may be NULL: then nothing is evaluated. Ends early when `*interrupted` becomes
+ * non-zero. */
+void contender_train(contender_t *contender, contender_t *oracle,
+                     const volatile sig_atomic_t *interrupted);
 
 /* Open the case if a new worker process replaced the one in which it was open. False on failure. */
 bool contender_reopen(contender_t *contender);

@@ -9,9 +9,10 @@
 /* A curve of more values has every tenth, and the last. */
 enum { MOST_VALUES = 1000, THINNED = 10 };
 
-/* Of inputs that no sample has: those have random seeds of 64 bits. */
-static uint64_t refill_of(uint64_t seed, size_t call) {
-    return (seed << 24) + call + 1;
+/* Keys of inputs are of the case's seed ^ the refill's (fill_key()), so each run has these inputs, and no sample has. */
+static uint64_t refill_of(const contender_t *c, uint64_t seed, size_t call) {
+    const uint64_t refill = ((seed << 24) + call + 1) ^ c->settings->seed;
+    return refill != 0 ? refill : 1;
 }
 
 /* Append what a call has recorded. False: a value is not finite, from this step on. */
@@ -49,7 +50,7 @@ static void thin(json_t *curves) {
 
 /* A call from what the one before left; arrays in place are only in `folder` after the last. */
 static bool call(contender_t *c, uint64_t seed, size_t number, bool is_last, const char *folder) {
-    const uint64_t refill = refill_of(seed, number);
+    const uint64_t refill = refill_of(c, seed, number);
     if (!(number > 0 ? contender_continue(c, refill) : contender_refill(c, refill)))
         return false;
     json_t *request = contender_arrays_request(c, "output", folder);
@@ -59,22 +60,24 @@ static bool call(contender_t *c, uint64_t seed, size_t number, bool is_last, con
     return answer != NULL;
 }
 
-/* On the inputs of the last call, which are as good as any. */
+/* On the inputs as opened, which are as good as any. */
 static void evaluate(contender_t *c, contender_t *oracle, const char *folder, json_t *results) {
-    if (oracle == NULL || !oracle->active || !contender_reopen(oracle))
+    if (oracle == NULL)
         return;
     json_auto_t *answer =
-        contender_ask(oracle, contender_arrays_request(oracle, "evaluate", folder));
-    if (answer == NULL)
+        contender_reopen(oracle)
+            ? contender_ask(oracle, contender_arrays_request(oracle, "evaluate", folder))
+            : NULL;
+    if (answer == NULL) /* also for those after the first */
         contender_drop(c, CASE_FAILED, oracle->result.reason);
     json_object_update(results, json_object_get(answer, "results"));
 }
 
-static void train(contender_t *c, contender_t *oracle, uint64_t seed, size_t calls,
-                  json_t *results) {
+static void train(contender_t *c, contender_t *oracle, uint64_t seed, size_t calls, json_t *results,
+                  const volatile sig_atomic_t *interrupted) {
     const json_int_t steps =
         (json_int_t)description_steps_of(described_find(c->result.spec.workload), &c->result.spec);
-    for (size_t i = 0; i < calls && c->active; i++) {
+    for (size_t i = 0; i < calls && c->active && !*interrupted; i++) {
         AUTO(fs_remove_temporary) char *folder = NULL;
         error_t err = ERROR_INIT;
         json_int_t bad;
@@ -97,7 +100,8 @@ static void train(contender_t *c, contender_t *oracle, uint64_t seed, size_t cal
         contender_refill(c, 0);
 }
 
-void contender_train(contender_t *c, contender_t *oracle) {
+void contender_train(contender_t *c, contender_t *oracle,
+                     const volatile sig_atomic_t *interrupted) {
     size_t calls;
     uint64_t seed = 0;
     error_t ignored = ERROR_INIT; /* the case has passed workload_check() */
@@ -106,7 +110,7 @@ void contender_train(contender_t *c, contender_t *oracle) {
         return;
     const spent_on_t before = spent_switch(c->settings->spent, SPENT_CHECK);
     json_t *results = json_object();
-    train(c, oracle, seed, calls, results);
+    train(c, oracle, seed, calls, results, interrupted);
     json_decref(c->curves);
     c->curves = results;
     spent_switch(c->settings->spent, before);

@@ -443,7 +443,8 @@ static void check_all(trial_t *trial, const reference_t *reference, bool after) 
         contender_check(contender, &expected,
                         after ? &contender->result.after : &contender->result.before);
         if (!after)
-            contender_train(contender, evaluates(trial) ? trial->verifier : NULL);
+            contender_train(contender, evaluates(trial) ? trial->verifier : NULL,
+                            trial->run->interrupted);
     }
 }
 

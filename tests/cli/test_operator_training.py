@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from cuda_rungs import HEAD, IN_GRAPH, SAMPLE, STEPS, Gpu, cuda, ok
 from fake_driver import compile_fake
-from operator_folders import X, write_operator
+from operator_folders import X, run_operator, write_operator
 from project import bench
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
@@ -150,15 +150,54 @@ def test_a_whole_training_is_call_after_call(tmp_path: Path) -> None:
         {"engine": "pytorch", **cpu},
     ]
     cases = gpu.run(folder, contenders, axes={"steps": [4]})
+    (tmp_path / "growing_run").rename(tmp_path / "before")
+    omp = {"engine": "cpu", "variants": ["omp"]}
+    again = run_operator(folder, [omp], axes={"steps": [4]})
     assert len(cases) == 3
     for case in cases.values():
         ok(case)
         results = case["results"]
+        assert results == again["omp/steps=4"]["results"], "each run has the same"
+        audited = case["trust"] != "sealed" and case["claims"]["ratio"] is not None
+        assert audited == (case["engine"] != "cuda"), "it answers an audit"
         steps, values = zip(*results["first"], strict=True)
         assert steps == tuple(range(0, 16, 2))
         assert values == pytest.approx([values[0] + 6 * step for step in steps])
         assert results["accuracy"] == pytest.approx(values[0] + 6 * 16)
         assert results["dataset"] == "made up"
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_a_count_of_steps_is_the_same_for_all_inputs(tmp_path: Path, drawn: bool) -> None:
+    """It says nothing of a contender, but what is beside it does."""
+    count = {"name": "count", "shape": [1], "dtype": "i32", "in_place": True}
+    count |= {"fill": {"constant": 0}}
+    start = {**P, "fill": {"uniform": [0, 1]} if drawn else {"constant": 1}}
+    inputs = [start, count, X if drawn else {**X, "fill": {"constant": 1}}]
+    folder = growing(tmp_path / "growing", "", inputs=inputs)
+    (folder / "grow.cu").unlink()
+    step = "def step(p, count, x, step): return p + 6 * x, count + 1, p[0]"
+    (folder / "reference.py").write_text(step)
+    contenders = [{"engine": "pytorch", "device": ["cpu"], "variants": ["eager"]}]
+    (case,) = run_operator(folder, contenders).values()
+    assert (case["status"] == "ok") == drawn, case["reason"]
+    assert drawn or "one output would pass for different inputs" in case["reason"]
+
+
+def test_an_evaluation_that_fails(tmp_path: Path) -> None:
+    """The first contender was failed, and others had no results."""
+    training = {"steps": "steps", "whole": "2 * steps"}
+    inputs = [{**P, "fill": {"uniform": [0, 1]}}, {**X, "fill": "data"}]
+    folder = growing(tmp_path / "growing", "", training=training, inputs=inputs)
+    (folder / "grow.cu").unlink()
+    reference = folder / "reference.py"
+    reference.write_text(reference.read_text("utf-8").replace('"made up"', "p.numpy()"), "utf-8")
+    contenders = [{"engine": "pytorch", "device": ["cpu"], "variants": ["eager", "inference"]}]
+    cases = run_operator(folder, contenders, expect=1)
+    assert len(cases) == 2
+    for case in cases.values():
+        assert case["status"] == "failed"
+        assert "evaluate returned no object for JSON" in case["reason"]
 
 
 @pytest.mark.parametrize("fill", [{"constant": 1}, "data"])

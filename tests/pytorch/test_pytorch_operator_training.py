@@ -44,6 +44,17 @@ def test_phases_of_a_training_whose_steps_are_compared(session, tmp_path, mode, 
         run()
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_each_run_trains_a_model_of_its_own(session, tmp_path, device):
+    """From host to host, too: it went on with the parameters that the run before had left."""
+    operator = operators.write(tmp_path / "built", *RIGHT["built"][:-1])
+    opened = open_ok(session, operator, "eager")
+    first, again = opened.output(SEED), opened.output(SEED)
+    assert all(np.array_equal(first[name], again[name]) for name in first)
+    opened.sample(SEED + 1)
+    assert near(opened.last(), open_ok(session, operator, "oracle").output(SEED + 1), operator)
+
+
 @pytest.mark.parametrize("device", ["cuda"])
 def test_gradients_by_hand(session, tmp_path):
     """It changes arrays in place, in functions that are compiled once."""
