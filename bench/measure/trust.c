@@ -177,34 +177,44 @@ static double try_until_it_agrees(contender_t *c, const phase_t *phase, bool ask
 /* The shortest requests of one run, on inputs that the contender has not seen and on the same again. */
 typedef struct new_inputs {
     double once_ns, again_ns;
+    double run_ns, most_ns; /* of a run on new ones: it takes about that, and that is plausible */
 } new_inputs_t;
 
-static bool time_new_inputs(contender_t *c, audit_times_t *times, new_inputs_t *shortest) {
-    return contender_refill(c, secret_seed()) &&
-           keep_shorter(&shortest->once_ns, time_runs(c, 1, times)) &&
-           keep_shorter(&shortest->again_ns, time_runs(c, 1, times));
+/* False if the worker did not answer. */
+static bool time_new_inputs(contender_t *c, audit_times_t *times, double claimed_ns,
+                            new_inputs_t *found) {
+    if (!contender_refill(c, secret_seed()) ||
+        !keep_shorter(&found->once_ns, time_runs(c, 1, times)))
+        return false;
+    found->run_ns = found->once_ns;
+    found->most_ns = implausible_from_ns(&c->result, times->phase);
+    if (found->run_ns <= found->most_ns) /* a long one */
+        return true;
+    if (!keep_shorter(&found->again_ns, time_runs(c, 1, times)))
+        return false;
+    found->run_ns = claimed_ns + found->once_ns - found->again_ns;
+    /* What a request costs beside its run differs from one to the next. */
+    found->most_ns += MOST_COST_FRAC * fmax(found->again_ns - claimed_ns, 0);
+    return true;
 }
 
 /* Clocks in its process may say what the contender likes, of samples on new inputs, too. This one sees what results that it
  * keeps save, in those of several tries that nothing disturbs. `ratio`, if that is plausible. */
 static double compare_new_inputs(contender_t *c, const phase_t *phase, double ratio) {
     audit_times_t times = {.phase = phase};
-    new_inputs_t shortest = {INFINITY, INFINITY};
+    new_inputs_t found = {.once_ns = INFINITY, .again_ns = INFINITY, .run_ns = INFINITY};
     const double claimed_ns = trust_claimed_ns(&c->result, phase);
-    const double most_ns = implausible_from_ns(&c->result, phase);
     const int64_t start_ns = clock_ns();
-    double run_ns = INFINITY;
-    for (int tries = 0;
-         run_ns > most_ns && (tries < LEAST_TRIES || (double)(clock_ns() - start_ns) < PATIENCE_NS);
+    for (int tries = 0; found.run_ns > found.most_ns &&
+                        (tries < LEAST_TRIES || (double)(clock_ns() - start_ns) < PATIENCE_NS);
          tries++) {
-        if (!time_new_inputs(c, &times, &shortest))
+        if (!time_new_inputs(c, &times, claimed_ns, &found))
             return NAN;
-        run_ns = claimed_ns + shortest.once_ns - shortest.again_ns;
         times.pause_ns = fmax(2 * times.pause_ns, FIRST_PAUSE_NS);
     }
     if (!contender_refill(c, 0))
         return NAN;
-    return run_ns > most_ns ? run_ns / claimed_ns : ratio;
+    return found.run_ns > found.most_ns ? found.run_ns / claimed_ns : ratio;
 }
 
 /* A GPU may still be at the copies of a refill when it has answered. */
