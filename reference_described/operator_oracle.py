@@ -140,9 +140,18 @@ class Oracle(Case):
         with torch.no_grad():
             found = function.bound()(given)
         try:
-            return json.loads(json.dumps(found, allow_nan=False))
+            results = json.loads(json.dumps(found, allow_nan=False))
         except (TypeError, ValueError) as error:
             raise CaseError(f"{function.place} returned no object for JSON: {error}") from error
+        if not isinstance(results, dict):
+            raise CaseError(
+                f"{function.place} returned no object for JSON: {json.dumps(results)[:80]}"
+            )
+        if taken := results.keys() & {array.name for array in self._operator.outputs}:
+            raise CaseError(
+                f"{function.place} returned {taken.pop()}, which is the name of an output"
+            )
+        return results
 
     @staticmethod
     def _found(folder: Path, array: Array) -> Tensor:

@@ -133,7 +133,10 @@ def _made(
         raise CaseError(f'{where}: no such function, which the fill "{kind}" needs')
     with torch.random.fork_rng(devices=[]):
         seed_all(np.random.SeedSequence(seeds[0] ^ seeds[1]).generate_state(1, np.uint64)[0])
-        made = _flat(function(dict(spec.params), DTYPES[operator.dtype]))
+        made = function(dict(spec.params), DTYPES[operator.dtype])
+    if not isinstance(made, (list, tuple)):
+        raise CaseError(f"{where} returned a value of type {type(made).__name__}, expected a list")
+    made = _flat(made)
     if len(made) != len(specs):
         raise CaseError(f"{where} returned {len(made)} tensors, expected {len(specs)}")
     for array, x in zip(specs, made, strict=True):

@@ -163,9 +163,11 @@ static void keep_larger(double *largest, double value) {
 typedef struct pair {
     const char *name;
     npy_t expected;
-    double norm;    /* of what is expected */
-    double max_abs; /* allowed */
-    bool is_change; /* of an array in place */
+    double norm;        /* of what is expected */
+    double max_abs;     /* allowed */
+    bool is_change;     /* of an array in place */
+    const npy_t *whole; /* of which only the first values may be expected */
+    double whole_norm;
 } pair_t;
 
 static void note_difference(const difference_t *d, const pair_t *pair, check_t *check,
@@ -218,9 +220,13 @@ static void shorten(pair_t *pair, size_t first) {
 /* The reference; of a curve its first values. */
 static pair_t pair_of(const reference_t *reference, size_t i) {
     const bounds_t *bounds = reference->bounds;
-    pair_t pair = {reference->names.items[i], reference->arrays[i], reference->norms[i],
+    pair_t pair = {reference->names.items[i],
+                   reference->arrays[i],
+                   reference->norms[i],
                    bounds != NULL ? bounds[i].max_abs : INFINITY,
-                   bounds != NULL && bounds[i].of_change};
+                   bounds != NULL && bounds[i].of_change,
+                   &reference->arrays[i],
+                   reference->norms[i]};
     const npy_t *expected = &pair.expected;
     if (bounds != NULL && bounds[i].first > 0 && bounds[i].first < expected->shape[0])
         shorten(&pair, bounds[i].first);
@@ -230,15 +236,14 @@ static pair_t pair_of(const reference_t *reference, size_t i) {
 /* Where rounding errors grow, later values of a curve are only known to be near: none is made up. */
 static const double MOST_OF_CURVE = 0.25;
 
-/* `first` is the difference of the first values, of this norm. */
-static void check_rest(const found_t *found, const reference_t *reference, size_t i,
-                       const difference_t *first, double first_norm, check_t *check,
-                       char **reason) {
+/* `first` is the difference of the first values. */
+static void check_rest(const found_t *found, const pair_t *pair, const difference_t *first,
+                       check_t *check, char **reason) {
     difference_t all;
     error_t err = ERROR_INIT;
-    if (difference_find(found, &reference->arrays[i], reference->norms[i], &all, &err) != STATUS_OK)
+    if (difference_find(found, pair->whole, pair->whole_norm, &all, &err) != STATUS_OK)
         return not_compared(check, reason, mem_format("no output: %s", err.text));
-    const double norm = reference->norms[i] - first_norm, squares = all.squares - first->squares;
+    const double norm = pair->whole_norm - pair->norm, squares = all.squares - first->squares;
     const double rel_l2 = sqrt(norm > 0 ? squares / norm : squares);
     char error[32];
     if (!(rel_l2 <= MOST_OF_CURVE))
@@ -246,28 +251,27 @@ static void check_rest(const found_t *found, const reference_t *reference, size_
             check, reason,
             mem_format("%s differs from the reference output beyond its first %zu values: relative "
                        "L2 error %s, allowed %.3g",
-                       reference->names.items[i], reference->bounds[i].first,
-                       number_text(error, 3, rel_l2), MOST_OF_CURVE));
+                       pair->name, pair->expected.shape[0], number_text(error, 3, rel_l2),
+                       MOST_OF_CURVE));
 }
 
 static void check_array(npy_file_t *file, const reference_t *reference, size_t i, check_t *check,
                         char **reason) {
     const pair_t pair = pair_of(reference, i);
-    const npy_t *expected = &pair.expected,
-                *whole = reference->bounds != NULL ? &reference->arrays[i] : expected;
+    const npy_t *expected = &pair.expected;
     const found_t found = {.file = file, .before = pair.is_change ? &reference->initial[i] : NULL};
     difference_t difference;
     error_t err = ERROR_INIT;
-    if (!same_shape(&file->array, whole)) {
-        AUTO_FREE char *actual = shape_text(&file->array), *right = shape_text(whole);
+    if (!same_shape(&file->array, pair.whole)) {
+        AUTO_FREE char *actual = shape_text(&file->array), *right = shape_text(pair.whole);
         not_compared(check, reason,
                      mem_format("%s has shape %s, expected %s", pair.name, actual, right));
     } else if (difference_find(&found, expected, pair.norm, &difference, &err) != STATUS_OK) {
         not_compared(check, reason, mem_format("no output: %s", err.text));
     } else {
         note_difference(&difference, &pair, check, reason);
-        if (check->ok && expected->n < whole->n)
-            check_rest(&found, reference, i, &difference, pair.norm, check, reason);
+        if (check->ok && expected->n < pair.whole->n)
+            check_rest(&found, &pair, &difference, check, reason);
     }
 }
 

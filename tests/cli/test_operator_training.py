@@ -184,20 +184,28 @@ def test_a_count_of_steps_is_the_same_for_all_inputs(tmp_path: Path, drawn: bool
     assert drawn or "one output would pass for different inputs" in case["reason"]
 
 
-def test_an_evaluation_that_fails(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ('{"accuracy": p.numpy()}', "evaluate returned no object for JSON: Object of type"),
+        ("None", "evaluate returned no object for JSON: null"),
+        ('{"first": 1}', "evaluate returned first, which is the name of an output"),
+    ],
+)
+def test_an_evaluation_that_fails(tmp_path: Path, returned: str, said: str) -> None:
     """The first contender was failed, and others had no results."""
     training = {"steps": "steps", "whole": "2 * steps"}
     inputs = [{**P, "fill": {"uniform": [0, 1]}}, {**X, "fill": "data"}]
     folder = growing(tmp_path / "growing", "", training=training, inputs=inputs)
     (folder / "grow.cu").unlink()
-    reference = folder / "reference.py"
-    reference.write_text(reference.read_text("utf-8").replace('"made up"', "p.numpy()"), "utf-8")
+    with (folder / "reference.py").open("a") as reference:
+        reference.write(f"\ndef evaluate(p, x):\n    return {returned}\n")
     contenders = [{"engine": "pytorch", "device": ["cpu"], "variants": ["eager", "inference"]}]
     cases = run_operator(folder, contenders, expect=1)
     assert len(cases) == 2
     for case in cases.values():
         assert case["status"] == "failed"
-        assert "evaluate returned no object for JSON" in case["reason"]
+        assert said in case["reason"]
 
 
 @pytest.mark.parametrize("fill", [{"constant": 1}, "data"])

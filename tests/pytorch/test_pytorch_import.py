@@ -226,6 +226,7 @@ def test_a_function_fill_needs_the_function(session, tmp_path):
     for more, message in (
         ("", "reference.py: inputs: no such function, which the fill"),
         ("def inputs(p, d): return []", "reference.py: inputs returned 0 tensors, expected 1"),
+        ("def inputs(p, d): pass", "inputs returned a value of type NoneType, expected a list"),
         ("def inputs(p, d): return [torch.ones(4)]", "x is [4] f32, expected [5] f32"),
         ("def inputs(p, d): return [torch.ones(5).long()]", "x is [5] i64, expected [5] f32"),
     ):
