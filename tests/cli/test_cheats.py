@@ -45,7 +45,15 @@ ONE_OF_EACH = {
         "first_norm",
     ),
     *("lazy_list", "idle_forward", "patched_clock", "view_later", "other_dtype_later"),
-    *("lazy_copy", "profiled", "called_by_the_collector", "thread_beside", "timer_beside"),
+    *(
+        "lazy_copy",
+        "patched_answer",
+        "audit_hook",
+        "profiled",
+        "called_by_the_collector",
+        "thread_beside",
+        "timer_beside",
+    ),
 }
 
 
