@@ -195,7 +195,8 @@ void contender_audit(contender_t *contender);
 /* After the rounds: which of them count, those on slow cores and at low clocks included? */
 void contender_settle(contender_t *contender);
 
-/* Have the files of inputs of a refill seed before a request with it; made_inputs_drop() comes after. */
+/* Have the files of inputs of a refill seed before a request with it; made_inputs_drop() comes after. Where a training
+ * continues, those in place are not needed. */
 bool contender_have_inputs(contender_t *contender, uint64_t refill, bool continues);
 
 /* Does its worker know this key of a request, which not all do (`request_keys` in the answer to hello)? */

@@ -658,14 +658,11 @@ static status_t write_arrays(const session_t *session, left_t left, const char *
                              text_list_t *names, error_t *err) {
     const described_cuda_t *s = session->state;
     for (size_t i = 0; i < s->n_shapes; i++) {
-        if (!s->shapes[i].array->is_output ||
-            (session->is_unfinished && s->shapes[i].array->is_input))
+        if (!described_writes(session, s->shapes[i].array))
             continue;
         const gpu_array_t *array = &s->arrays[i];
-        const void *values = left == LEFT_BY_RUN      ? array->to
-                             : left == LEFT_BY_SAMPLE ? array->last
-                                                      : array->middle;
-        TRY(described_data_write(s->data, i, values, folder, err));
+        const void *const values[] = {array->to, array->last, array->middle};
+        TRY(described_data_write(s->data, i, values[left], folder, err));
         text_list_add(names, s->shapes[i].name);
     }
     return STATUS_OK;

@@ -162,6 +162,10 @@ static float *widened(const void *values, size_t n, element_t element) {
     return wide;
 }
 
+bool described_writes(const session_t *session, const described_array_t *array) {
+    return array->is_output && !(session->is_unfinished && array->is_input);
+}
+
 status_t described_data_write(const described_data_t *data, size_t i, const void *values,
                               const char *folder, error_t *err) {
     const described_shape_t *shape = &data->shapes[i];

@@ -29,6 +29,8 @@ status_t described_data_check(const described_data_t *data, error_t *err);
 void described_data_fill(const described_data_t *data, size_t i, void *values, uint64_t refill);
 /* Refill the case's own inputs. Whoever does that itself has to set `refilled`. */
 void described_data_refill(described_data_t *data, uint64_t seed);
+/* Is this array one that the session writes? Those in place are left out where a training goes on. */
+bool described_writes(const session_t *session, const described_array_t *array);
 /* Write `values` as NAME.npy of array number `i`; bf16 as f32. */
 status_t described_data_write(const described_data_t *data, size_t i, const void *values,
                               const char *folder, error_t *err);

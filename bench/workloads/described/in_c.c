@@ -346,7 +346,7 @@ static status_t write_arrays(const session_t *session, bool last, const char *fo
                              text_list_t *names, error_t *err) {
     const described_c_t *s = session->state;
     for (size_t i = 0; i < s->data->n_arrays; i++) {
-        if (!is_output(s, i) || (session->is_unfinished && is_input(s, i)))
+        if (!described_writes(session, s->data->shapes[i].array))
             continue;
         const void *values = last ? s->arrays[i].last : s->arrays[i].at;
         TRY(is_widened(s, i) ? write_doubles(s, i, "", values, folder, err)
