@@ -345,6 +345,7 @@ class EngineSession(ABC):
         if request.continues and left is None:
             raise CaseError("continues: there was no output before")
         opened.refill(request.seed, left)
+        self._device.synchronize()  # what follows is timed from outside, too
         return {}
 
     def _sample(self, request: protocol.SampleRequest) -> dict[str, Any]:

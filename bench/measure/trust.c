@@ -217,18 +217,13 @@ static double compare_new_inputs(contender_t *c, const phase_t *phase, double ra
     return found.run_ns > found.most_ns ? found.run_ns / claimed_ns : ratio;
 }
 
-/* A GPU may still be at the copies of a refill when it has answered. */
-static bool is_on_host(const contender_t *c) {
-    return strcmp(c->result.spec.device, "cpu") == 0;
-}
-
 /* On a fast core, as in the rounds. */
 static double compare_claims(contender_t *c, const phase_t *phase, bool asked) {
     if (!contender_reopen(c))
         return NAN;
     contender_enter_core(c);
     double ratio = try_until_it_agrees(c, phase, asked);
-    if (claim_agrees(ratio) && !asked && is_on_host(c) && c->audit.expected.seed > 0)
+    if (claim_agrees(ratio) && !asked && c->audit.expected.seed > 0)
         ratio = compare_new_inputs(c, phase, ratio);
     contender_leave_core(c);
     return ratio;
