@@ -57,11 +57,13 @@ def test_verdict(file: Path, cases: dict[str, dict[str, Any]]) -> None:
     assert set(found.values()) <= {verdict_of(file), "ok"}
 
 
-def run_operator(run: Path, *options: str, operator: Path = OPERATOR) -> dict[str, dict[str, Any]]:
+def run_operator(
+    run: Path, *options: str, operator: Path = OPERATOR, expect: int | None = 1
+) -> dict[str, dict[str, Any]]:
     """Return the cases by variant: large enough that a launch is much shorter than the work."""
     sizes = ("--set", "rows=5000", "--set", "cols=1024")
     measure = ("--passes", "2", "--time-limit", "300ms", "--out", run)
-    done = bench("run", "--workload", operator, *options, *sizes, *measure, "--json", expect=1)
+    done = bench("run", "--workload", operator, *options, *sizes, *measure, "--json", expect=expect)
     return {case["variant"]: case for case in json.loads(done.stdout)}
 
 
@@ -94,6 +96,13 @@ def test_a_captured_file_that_remembers_its_output(tmp_path: Path) -> None:
     case = run_operator(tmp_path / "run", *options)["output_is_there"]
     assert case["status"] == "implausible", case["reason"]
     assert any("forward_graph is slower on new inputs" in flag for flag in case["flags"])
+
+
+def test_a_file_that_moves_the_start_of_its_samples(tmp_path: Path) -> None:
+    options = ("--engine", "python", "--variant", "honest,moved_start", "--set", "device=cuda")
+    cases = run_operator(tmp_path / "run", *options, expect=None)  # samples may tell, too
+    assert cases["honest"]["trust"] == "audited"  # mood: on a GPU of its own
+    assert cases["moved_start"]["trust"] == "self-reported"
 
 
 def test_sums_over_the_points_must_be_declared(tmp_path: Path) -> None:
