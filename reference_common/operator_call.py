@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from operator_request import FLOATS, Operator, parts_of
+from operator_request import FLOATS, Array, Operator, parts_of
 from workload import CaseError
 
 STEPS = ("step", "jax_step", "oracle", "train")
 """The functions that a training has in place of `reference` and `jax_reference`."""
 OF_MODEL = ("train", "dataloader")
 """Those that get the model in place of the arrays that it is made from."""
+MODEL = "model"
+"""It gets these arrays alone: of a training those in place, else those that stay."""
 NOT_FUSED: Mapping[str, Any] = {"fused": False}
 
 
@@ -45,11 +47,18 @@ class Call:
         self._scalars = tuple(_rounded(s.value, s.dtype) for s in operator.scalars)
         self.is_step = operator.steps > 0 and name in STEPS
         parameters, self._parts = operator.parameters, operator.parts
+        self.outputs = operator.outputs
         if name in OF_MODEL:
             in_place = {array.list or array.name for array in operator.inputs if array.in_place}
             others = [array for array in operator.inputs if not array.in_place]
+            self.outputs = tuple(array for array in operator.outputs if not array.in_place)
             parameters = ["model", *(each for each in parameters if each not in in_place)]
             self._parts = [0, *parts_of(others, 1)]
+        if name == MODEL:
+            weights = [array for array in operator.inputs if is_weight(array, operator)]
+            parameters = list(dict.fromkeys(array.list or array.name for array in weights))
+            self._parts, self._scalars = parts_of(weights), ()
+        self._returns_lists = any(array.list is not None for array in self.outputs)
         self._names = [*parameters, *(["step"] if self.is_step else [])]
         self._keywords = keywords_of(function, params, len(self._names), offers)
 
@@ -80,7 +89,7 @@ class Call:
                 given["params"] = {**given["params"], size: rows}
             return call(*[inputs[part] for part in parts], *scalars, **given)
 
-        if cut and asks:
+        if cut and asks and self._name != MODEL:
             return forward_of_rows
         return with_lists if any(isinstance(part, slice) for part in parts) else forward
 
@@ -90,9 +99,9 @@ class Call:
         A subclass of tuple or list is read as the tuple or list that it is, so that no code of its
         own decides what is in it.
         """
-        arrays = self._operator.outputs
+        arrays = self.outputs
         found = _items(result)
-        if any(array.list is not None for array in arrays):
+        if self._returns_lists:
             found = [item for part in found for item in _items(part)]
         if len(found) != len(arrays):
             names = ", ".join(array.name for array in arrays)
@@ -114,6 +123,11 @@ class Call:
             raise CaseError(
                 f"{self.place}{signature} is called as {self._name}({expected}): {error}"
             ) from error
+
+
+def is_weight(array: Array, operator: Operator) -> bool:
+    """Return whether a model is made from this input."""
+    return array.in_place if operator.steps > 0 else array.stays
 
 
 def _items(result: Any) -> list[Any]:

@@ -28,6 +28,15 @@ _ON_DEVICE = DeviceContext.__torch_function__
 _is_lazy_copy = getattr(torch._C, "_is_cow_tensor", lambda _y: False)
 
 
+def expect_tensors(call: Call, outputs: Sequence[Any]) -> None:
+    """Raise `CaseError` if an output of a call is something else, or of a subclass."""
+    for array, y in zip(call.outputs, outputs, strict=True):
+        if type(y) not in (Tensor, nn.Parameter):
+            raise CaseError(
+                f"{call.place}: {array.name} is of type {type(y).__name__}, expected a tensor"
+            )
+
+
 class Function:
     """A function as it is called for one case: with the inputs, the scalars and its state."""
 
@@ -66,7 +75,10 @@ class Function:
         return [y for part in result for y in listed(part)]
 
     def _listed_step(self, inputs: Sequence[Tensor], number: int) -> list[Any]:
-        return self._call.listed(self._step(inputs, number))
+        found = self._call.listed(self._step(inputs, number))
+        if number == 0:
+            self.expect_tensors(found)
+        return found
 
     def bound(self) -> Callable[[list[Tensor]], Any]:
         """Return it as a function of the inputs alone."""
@@ -101,11 +113,7 @@ class Function:
 
     def expect_tensors(self, outputs: list[Any]) -> None:
         """Raise `CaseError` if one may be computed when it is used, as a subclass of Tensor can."""
-        for array, y in zip(self.operator.outputs, outputs, strict=True):
-            if type(y) not in (Tensor, nn.Parameter):
-                raise CaseError(
-                    f"{self.place}: {array.name} is of type {type(y).__name__}, expected a tensor"
-                )
+        expect_tensors(self._call, outputs)
 
     def expect_complete(self, outputs: list[Tensor], given: list[Tensor]) -> None:
         """Raise `CaseError` if one of a run is not what it was in the checked run, or computed later.

@@ -28,14 +28,14 @@ from host_to_host import (
     OverlapForward,
     device_view,
 )
-from operator_call import Call, keywords_of
+from operator_call import MODEL, Call, is_weight
 from operator_files import REFERENCE, load, results_of
-from operator_function import Function, state_of
-from operator_request import Array, parts_of
+from operator_function import Function, expect_tensors, state_of
+from operator_request import Array
 from operator_tensors import DTYPES, OperatorInputs, written
 from operator_training import trained_model
 from timing import Mark
-from workload import Skip
+from workload import CaseError, Skip
 
 _POLLED = ("f32", "f16")
 _WITHOUT_GRAPHS = "max-autotune-no-cudagraphs"  # where graphs are captured here
@@ -161,21 +161,31 @@ class Built(Eager):
         self._forward = self._rebuild()
 
     def _load(self, device: torch.device) -> Function:
-        operator = self._inputs.operator
-        stays = [array.stays for array in operator.inputs]
         self._sources = self._inputs.tensors()
-        self._weights = [part for part in operator.parts if np.all(stays[part])]
-        self._others = [part for part in operator.parts if not np.all(stays[part])]
-        self._model_of = load(operator, REFERENCE).model
-        self._keywords = keywords_of(self._model_of, self._inputs.params, len(self._weights))
+        self._find_model()
+        stays = [array.stays for array in self._inputs.specs]
+        self._others = [part for part in self._inputs.operator.parts if not np.all(stays[part])]
         return super()._load(device)
+
+    def _find_model(self) -> None:
+        operator = self._inputs.operator
+        self._weights = [i for i, a in enumerate(operator.inputs) if is_weight(a, operator)]
+        model_of = load(operator, REFERENCE).model
+        self._model = Call(operator, REFERENCE, model_of, MODEL, self._inputs.params)
+        self._model_of = self._model.bound()
+
+    def _new_model(self, weights: list[Tensor]) -> Any:
+        model = self._model_of(weights)
+        if not isinstance(model, torch.nn.Module):
+            kind = type(model).__name__
+            raise CaseError(f"{self._model.place} returned a {kind}, expected a torch.nn.Module")
+        return model.to(self._device.torch_device)
 
     def _callable(self) -> Forward:
         return self._rebuild()
 
     def _rebuild(self) -> Forward:
-        weights = [self._sources[part] for part in self._weights]
-        model = self._model_of(*weights, **self._keywords).to(self._device.torch_device)
+        model = self._new_model([self._sources[i] for i in self._weights])
         return lambda x: model(*x)
 
     def _upload(self) -> list[Any]:
@@ -200,22 +210,28 @@ class BuiltTraining(Built):
     def _load(self, device: torch.device) -> Function:
         operator = self._inputs.operator
         self._sources = self._inputs.tensors()
-        module = load(operator, REFERENCE)
-        loop = getattr(module, self._loop, None)
+        loop = getattr(load(operator, REFERENCE), self._loop, None)
         self._train = Call(operator, REFERENCE, loop, self._loop, self._inputs.params)
-        self._model_of = module.model
-        self._in_place = [i for i, array in enumerate(operator.inputs) if array.in_place]
-        self._weights = parts_of([operator.inputs[i] for i in self._in_place])
+        self._find_model()
         self._others = [i for i, array in enumerate(operator.inputs) if not array.in_place]
-        self._keywords = keywords_of(self._model_of, self._inputs.params, len(self._weights))
         return super(Built, self)._load(device)
 
-    def _rebuild(self) -> Forward:
+    def _callable(self) -> Forward:
+        found = [tuple(p.shape) for p in self._model_of_copies().parameters()]
+        arrays = [self._inputs.specs[i] for i in self._weights]
+        if found != [array.shape for array in arrays]:
+            expected = ", ".join(f"{array.name} {array.shape}" for array in arrays)
+            raise CaseError(
+                f"{self._model.place}: its model has parameters of shapes {found}, expected {expected}"
+            )
+        return super()._callable()
+
+    def _model_of_copies(self) -> Any:
         device = self._device.torch_device
-        weights = [self._sources[i].to(device, copy=True) for i in self._in_place]
-        model = self._model_of(*[weights[part] for part in self._weights], **self._keywords).to(
-            device
-        )
+        return self._new_model([self._sources[i].to(device, copy=True) for i in self._weights])
+
+    def _rebuild(self) -> Forward:
+        model = self._model_of_copies()
         parameters = [p.data for p in model.parameters()]
         train = self._trained(model)
         return lambda others: [*parameters, *train(others)]
@@ -225,7 +241,15 @@ class BuiltTraining(Built):
 
     def _trained(self, model: Any) -> Forward:
         """Return all steps as a function of the inputs that are not parameters."""
-        return trained_model(self._train.bound(), model, self._inputs.operator)
+        train, call = self._train.bound(), self._train
+
+        def step(inputs: list[Any], number: int) -> list[Tensor]:
+            values = call.listed(train(inputs, number))
+            if number == 0:
+                expect_tensors(call, values)
+            return values
+
+        return trained_model(step, model, self._inputs.operator)
 
     def _upload(self) -> list[Tensor]:
         return [
@@ -247,7 +271,7 @@ class Loaded(BuiltTraining):
 
     def _trained(self, model: Any) -> Forward:
         train = self._train.bound()
-        return lambda others: listed(train([model, *others]))
+        return lambda others: self._train.listed(train([model, *others]))
 
     def _upload(self) -> list[Tensor]:
         return [self._sources[i] for i in self._others]

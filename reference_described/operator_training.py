@@ -11,7 +11,6 @@ from torch import Tensor
 from torch.utils import _pytree as pytree
 
 from capturing import compiled
-from forward import listed
 from operator_request import Array, Operator
 
 # Elements of an array in place that compiled steps return anew.
@@ -110,7 +109,7 @@ def compiled_training(
 
 
 def trained_model(
-    step: Callable[..., Any], model: Any, operator: Operator
+    step: Callable[..., list[Tensor]], model: Any, operator: Operator
 ) -> Callable[[list[Tensor]], list[Tensor]]:
     """Return all steps of a model, which `step` changes, as a function of the other inputs."""
     _, curves = _places_and_curves(operator)
@@ -118,7 +117,7 @@ def trained_model(
     def train(others: list[Tensor]) -> list[Tensor]:
         kept: list[list[Tensor]] = [[] for _ in curves]
         for number in range(operator.steps):
-            found = [y.detach() for y in listed(step([model, *others], number))]
+            found = [y.detach() for y in step([model, *others], number)]
             _keep(found, number, curves, kept)
         return _stacked(kept)
 

@@ -165,10 +165,12 @@ reference_t reference_for(const reference_t *reference, const case_t *spec);
 status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *reference,
                              error_t *err);
 /* Checks that can fail: refuse the outputs of a workload's oracle, `first` of the inputs as opened and `other` of a refill,
- * which its inputs are now, if for any array zeros, what it held before the run, or one output for both inputs would pass.
- * Leaves the oracle with other inputs. */
+ * which its inputs are now, if any is NaN or infinite, or if for any array zeros, what it held before the run, or one output
+ * for both inputs would pass. Leaves the oracle with other inputs. */
 status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
                                 const reference_t *other, error_t *err);
+/* Have the `evaluate` of a workload's reference.py look at what its oracle has computed. */
+status_t contender_evaluate(contender_t *oracle, const reference_t *reference, error_t *err);
 /* Are the outputs in `folder`, of the inputs as opened, right by `reference` of this oracle? Sets `check`; the caller frees
  * `*reason`, NULL if they are. */
 status_t contender_verify(contender_t *oracle, const reference_t *reference, const char *folder,

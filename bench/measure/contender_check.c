@@ -250,6 +250,20 @@ static status_t refuse(const pair_t *pair, fake_t fake, size_t i, const check_t 
                      error, CHANGE);
 }
 
+/* NaN is no number to be near to. */
+static status_t refuse_not_finite(const reference_t *reference, error_t *err) {
+    for (size_t i = 0; i < reference->names.n; i++)
+        for (size_t k = 0; k < reference->arrays[i].n; k++) {
+            const double value = reference->arrays[i].values[k];
+            if (!isfinite(value))
+                return error_set(err, STATUS_USAGE,
+                                 "%s: element %zu of the reference is %s, so that nothing can be "
+                                 "right; check its formula, and what inputs are filled with",
+                                 reference->names.items[i], k, isnan(value) ? "NaN" : "infinite");
+        }
+    return STATUS_OK;
+}
+
 /* A count of a training's steps, say: in place, and the same bit by bit whatever is drawn. */
 static bool is_count(const pair_t *pair, size_t i) {
     const npy_t *a = &pair->first->arrays[i], *b = &pair->other->arrays[i];
@@ -273,6 +287,8 @@ status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
         return STATUS_OK;
     const pair_t pair = {oracle, first, other, workload->tolerance(spec)};
     const size_t n = first->verified ? 1 : first->names.n;
+    if (!first->verified)
+        TRY(refuse_not_finite(first, err));
     const bool spares = !first->verified && !are_all_counts(&pair);
     for (size_t i = 0; i < n; i++)
         for (int fake = 0; fake < FAKES; fake++) {
@@ -288,6 +304,14 @@ status_t contender_refuse_fakes(contender_t *oracle, const reference_t *first,
                 return refuse(&pair, (fake_t)fake, i, &check, err);
         }
     return STATUS_OK;
+}
+
+status_t contender_evaluate(contender_t *oracle, const reference_t *reference, error_t *err) {
+    AUTO(fs_remove_temporary) char *folder = NULL;
+    TRY(fs_temporary_folder_in(oracle->worker->folder, &folder, err));
+    TRY(write_outputs(reference, false, folder, err));
+    json_auto_t *answer = ask_arrays(oracle, "evaluate", folder);
+    return answer != NULL ? STATUS_OK : error_set(err, STATUS_FAILED, "%s", oracle->result.reason);
 }
 
 status_t contender_verify(contender_t *oracle, const reference_t *reference, const char *folder,

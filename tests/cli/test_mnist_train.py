@@ -1,10 +1,11 @@
 """mnist_train on the command line: extreme parameters, a folder without files."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from project import bench, make_root_without_images, read_cases, write_sweep
+from project import ROOT, bench, make_root_without_images, read_cases, write_sweep
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -54,3 +55,15 @@ def test_named_folder_without_files_is_an_error(tmp_path: Path) -> None:
     (case,) = train(tmp_path, [CPU], expect=1, MNIST_DIR=str(tmp_path)).values()
     assert case["status"] == "failed"
     assert case["reason"].startswith(f"$MNIST_DIR: {tmp_path} has no train-images-idx3-ubyte")
+
+
+def test_one_step_in_float16_can_be_checked(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What another batch changes was within the tolerance: all cases of the parts of a step failed."""
+    pytest.importorskip("torch")
+    of_parts = json.loads((ROOT / "sweeps/mnist_train_stages.json").read_text("utf-8"))["axes"]
+    axes = {**of_parts, "hidden": [32]}
+    root = make_root_without_images(tmp_path_factory)
+    (case,) = train(tmp_path, [EAGER], axes=axes, root=root, MNIST_DIR="").values()
+    assert case["status"] == "ok", case["reason"]

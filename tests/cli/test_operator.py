@@ -213,6 +213,25 @@ def test_check_runs_the_smallest_sizes_that_where_allows(tmp_path: Path) -> None
     assert "rows=4" not in wrong.stdout
 
 
+@needs_torch
+def test_a_reference_that_is_no_number(tmp_path: Path) -> None:
+    """All contenders were wrong, whose outputs were not NaN and whose were."""
+    folder = write_operator(
+        tmp_path / "nan", {"reference": "def reference(x): return x - 1 / (0 * x)"}
+    )
+    assert (
+        "element 0 of the reference is infinite"
+        in bench("workload", "check", folder, expect=2).stdout
+    )
+    folder = write_operator(
+        tmp_path / "nan2", {"reference": "def reference(x): return 0 * x / (0 * x)"}
+    )
+    assert (
+        "element 0 of the reference is NaN, so that nothing can be right"
+        in bench("workload", "check", folder, expect=2).stdout
+    )
+
+
 # ---- names -----------------------------------------------------------------------------------------
 
 

@@ -206,6 +206,7 @@ def test_an_evaluation_that_fails(tmp_path: Path, returned: str, said: str) -> N
     for case in cases.values():
         assert case["status"] == "failed"
         assert said in case["reason"]
+    assert said in bench("workload", "check", folder, expect=2).stdout
 
 
 @pytest.mark.parametrize("fill", [{"constant": 1}, "data"])

@@ -172,7 +172,7 @@ def test_eager_builds_a_model_in_each_sample(session, tmp_path, mode):
     operator = operators.write(tmp_path / "modelled", *RIGHT["modelled"])
     opened = open_ok(session, operator, mode)
     built, build = [], getattr(opened.case, "_model_of", None)
-    opened.case._model_of = lambda w, *, cols: built.append(w) or build(w, cols=cols)
+    opened.case._model_of = lambda weights: built.append(weights) or build(weights)
     phases = opened.sample(SEED)
     assert ("init" in phases) == (len(built) > 1) == (mode == "eager")
 

@@ -1,6 +1,7 @@
 """Trainings that are described in a folder, in the modes of PyTorch."""
 
 import os
+import re
 from textwrap import dedent
 
 import pytest
@@ -248,12 +249,30 @@ def test_a_step_without_a_value_of_a_curve_is_another_program(session, tmp_path,
     [
         ("p - x", "step returned 1 values, expected 3: p, loss, rows"),
         ("p - x, p, p[0]", "loss has shape [5, 6, 8], expected [5]"),
+        ("p - x, 1.5, p[0]", "reference.py:1: step: loss is of type float, expected a tensor"),
     ],
 )
 def test_a_step_that_returns_something_else(session, tmp_path, returned, said):
     files = {"reference": f"def step(p, x, rate, step): return {returned}"}
     operator = operators.write(tmp_path / "training", files, *RIGHT["training"][1:])
     assert said in Opened(session, operator, "eager").answer["reason"]
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("model(): pass", "model() is called as model(p): too many positional arguments"),
+        ("model(p): pass", "model returned a NoneType, expected a torch.nn.Module"),
+        ("model(p): return torch.nn.Linear(2, 1)", "of shapes [(1, 2), (1,)], expected p (6, 8)"),
+        ("train(model, x, rate, step): return 1.5", "loss is of type float, expected a tensor"),
+        ("train(model, x, rate, step): return 1, 2", "returned 2 values, expected 1: loss"),
+    ],
+)
+def test_a_model_that_is_something_else(session, tmp_path, function, said):
+    files = {"reference": f"{dedent(operators.BUILT)}\ndef {function}"}
+    operator = operators.write(tmp_path / "built", files, *RIGHT["built"][1:])
+    reason = Opened(session, operator, "eager").answer["reason"]
+    assert said in reason and re.match(r"\w+/reference\.py:\d+: (model|train)", reason)
 
 
 # ---- those of the project ----------------------------------------------------------------------------

@@ -42,7 +42,7 @@ check pytorch mlp_infer --engine pytorch --set device=cuda --set batch=1,1000 --
 # Rung 06 is one block, a cluster or the grid, depending on the number of points.
 check training linreg_train --engine cuda --set points=2,17,4999,123457,300001 --set epochs=1,2,25
 # Widths that most rungs support, and widths that few do: the other rungs skip those.
-check mnist mnist_train --engine cuda --set hidden=64,128,320,512,1024 --set batch=16,32 --set steps=2,60
+check mnist mnist_train --engine cuda --set hidden=64,128,320,512,1024 --set batch=16,32 --set steps=1,2,60
 # One step changes float16 weights by less than they resolve, so that there nothing can be told from no change.
 check mnist-widths mnist_train --engine cuda --set hidden=24,200 --set batch=16,32 --set steps=2,60
 check mnist-techniques mnist_train --engine cuda --set hidden=64,128,512 --set accumulate=f32,f16 --set steps=60
