@@ -335,7 +335,7 @@ class EngineSession(ABC):
         folder = _folder(request.path)
         opened.left = None
         with opened.mark(f"{request.id} output"):
-            opened.left = opened.case.output()
+            opened.left = opened.case.output(compares=not request.continues)
         in_place = opened.in_place if request.continues else ()
         return _save({k: v for k, v in opened.left.items() if k not in in_place}, folder)
 

@@ -82,8 +82,12 @@ class OpenCase(Protocol):
         """
         ...
 
-    def output(self) -> dict[str, np.ndarray]:
-        """Do `leave_random`, run what the probes run, and return new arrays."""
+    def output(self, *, compares: bool = True) -> dict[str, np.ndarray]:
+        """Do `leave_random`, run what the probes run, and return new arrays.
+
+        `compares`: false only of a call in the middle of a whole training: what it returns is compared
+        with nothing, so that one run of one probe is enough.
+        """
         ...
 
     def timed(self) -> AbstractContextManager[Callable[[], Any]]:

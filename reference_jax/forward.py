@@ -149,8 +149,11 @@ class Jit(Case, ABC):
         """Return the outputs of the last run."""
         return self._arrays(self._y)
 
-    def output(self) -> dict[str, np.ndarray]:
+    def output(self, *, compares: bool = True) -> dict[str, np.ndarray]:
         """Return what `host_to_host` leaves after checking that the phased run computes the same."""
+        if not compares:
+            self.probes[-1]()
+            return self.read()
         found = []
         for probe in self.probes:
             self.leave_random()

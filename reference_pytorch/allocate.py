@@ -141,7 +141,7 @@ class Allocations:
         """Return nothing: a change computes nothing."""
         return {}
 
-    def output(self) -> dict[str, np.ndarray]:
+    def output(self, *, compares: bool = True) -> dict[str, np.ndarray]:
         """Check that no two blocks overlap after some changes; there are no arrays."""
         self._change()
         blocks = sorted(zip(self._blocks, self._sizes, strict=True))

@@ -144,8 +144,11 @@ class ForwardCase(Case, ABC):
             fill_randomly(self._outputs())
         self._device.synchronize()
 
-    def output(self) -> dict[str, np.ndarray]:
+    def output(self, *, compares: bool = True) -> dict[str, np.ndarray]:
         """Return what `host_to_host` leaves after checking that the other probes leave the same."""
+        if not compares:
+            self._compared_probe()
+            return self.read()
         expected = self._output_of(self._compared_probe)
         arrays = expected()
         for probe in self.probes:

@@ -182,8 +182,8 @@ def test_what_no_refill_changes_is_copied_once(session, tmp_path, mode, device):
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_a_training_goes_on_from_what_its_last_output_left(session, tmp_path, device):
-    """Arrays in place are in no file before and after a call but the last."""
+def test_a_training_goes_on_from_what_its_last_output_left(session, tmp_path, monkeypatch, device):
+    """Arrays in place are in no file before and after a call but the last, and it runs once."""
     opened = open_ok(session, operators.write(tmp_path / "training", *RIGHT["training"]), "eager")
     onward = protocol.RefillRequest(opened.id, SEED + 1, continues=True)
     assert opened.session.handle(onward)["reason"] == "continues: there was no output before"
@@ -191,8 +191,11 @@ def test_a_training_goes_on_from_what_its_last_output_left(session, tmp_path, de
     for path in (opened.inputs(SEED + 1) / str(SEED + 1) / "p", opened.folder / "p.npy"):
         path.unlink()
     opened.ok(onward)
+    forward, calls = opened.case._forward, []
+    monkeypatch.setattr(opened.case, "_forward", lambda x: calls.append(x) or forward(x))
     found = opened.arrays(lambda *keys: protocol.OutputRequest(*keys, continues=True))
     assert set(found) == {"loss", "rows"}
+    assert len(calls) == 1
     assert not (opened.folder / "p.npy").exists()
     assert np.array_equal(found["rows"][0], first["p"][0])
 

@@ -194,14 +194,16 @@ status_t gpu_sample_output(session_t *session, error_t *err) {
     for (size_t i = 0; i < s->n_arrays && session->continues; i++)
         if (s->arrays[i].role == ARRAY_IN_PLACE)
             memcpy(s->arrays[i].from, s->arrays[i].to, s->arrays[i].bytes);
-    TRY(gpu_sample_fill(session, err));
-    s->fill_outputs = s->alloc != ALLOC_ARENA; /* then not filled yet */
+    if (!session->is_unfinished) {
+        TRY(gpu_sample_fill(session, err));
+        s->fill_outputs = s->alloc != ALLOC_ARENA; /* then not filled yet */
+    }
     const uint64_t calls = calls_of_driver(s);
     const status_t status = gpu_sample_run(s, err);
     s->fill_outputs = false;
     TRY(status);
     note_driver_calls(session, calls_of_driver(s) - calls);
-    return gpu_sample_find_changed(session, err);
+    return session->is_unfinished ? STATUS_OK : gpu_sample_find_changed(session, err);
 }
 
 void gpu_sample_keep(gpu_sample_t *s) {

@@ -373,11 +373,12 @@ static status_t write_scales(const described_c_t *s, const char *folder, error_t
 
 static status_t output(session_t *session, const char *folder, text_list_t *names, error_t *err) {
     described_c_t *s = session->state;
-    fill_outputs(s);
+    if (!session->is_unfinished)
+        fill_outputs(s);
     if (!session->continues)
         copy_inputs(s, true);
     call(s);
-    session->changed = changed_input(s);
+    session->changed = session->is_unfinished ? NULL : changed_input(s);
     if (s->is_reference && session->changed != NULL)
         return error_set(err, STATUS_FAILED, "reference.c changes its input \"%s\"",
                          session->changed);
