@@ -106,14 +106,13 @@ struct session {
     resources_t resources; /* those that only the worker knows; code_hash and arch are static */
     char *results_json; /* JSON object for the answer to close; NULL for {}; freed by the worker */
     bool skipped;
-    uint64_t seed;   /* of the refill of its inputs */
-    bool fresh;      /* this sample is a fresh one */
-    bool keep;       /* … and what it leaves will be asked for */
-    bool has_last;   /* a fresh sample left its outputs */
-    bool has_middle; /* … and a call in the middle of a graph, on the inputs as opened */
-    bool continues;  /* output() starts from the arrays in place that the last one left */
-    bool
-        is_unfinished; /* … and writes none: the next one starts from them, and nothing is compared with this one */
+    uint64_t seed;      /* of the refill of its inputs */
+    bool fresh;         /* this sample is a fresh one */
+    bool keep;          /* … and what it leaves will be asked for */
+    bool has_last;      /* a fresh sample left its outputs */
+    bool has_middle;    /* … and a call in the middle of a graph, on the inputs as opened */
+    bool continues;     /* output() starts from the arrays in place that the last one left */
+    bool is_unfinished; /* … and writes none, for the next one; nothing is compared with it */
     const char
         *changed; /* an input that the last kept run, or that for `output`, has changed; or NULL */
 };

@@ -131,6 +131,34 @@ def test_launches_of_a_graph_are_checked(tmp_path: Path, variant: str, reason: s
         assert reason in case["reason"]
 
 
+def test_the_last_of_many_values_of_a_file_is_compared(tmp_path: Path) -> None:
+    """Those of a data set are copied back in pieces: no kernel can make them again."""
+    touches = """
+        static void run_touches(const kernel_t *kernel, void *const *arguments) {
+            for (int i = 0; i < 1000; i++)
+                AT(float *, 2)[i] = 2 * AT(float *, 0)[i];
+            AT(float *, 1)[1500000 - 1] = 7;
+        }
+        static double no_ns;
+        const kernel_t touches = {"touches", .argument_bytes = {8, 8, 8, 8, 8}, .n_arguments = 5,
+                                  .run = run_touches, .spent_ns = &no_ns};
+        """
+    reference = """
+        import torch
+        def data(params, dtype):
+            return [torch.ones(1500000)]
+        def reference(x, set):
+            return 2 * x
+        """
+    files = {"reference.py": reference, "touches.cu": rung('{{"touches", {1}, {1}}}', "touches")}
+    given = {"name": "set", "shape": [1500000], "dtype": "T", "fill": "data", "resident": True}
+    gpu = Gpu(tmp_path / "gpu", more_in_c=touches)
+    folder = write_operator(tmp_path / "twice", files, inputs=[X, given])
+    (case,) = gpu.run(folder, [cuda("touches")]).values()
+    assert case["status"] == "wrong"
+    assert case["reason"].startswith("a run changes its input set;"), "before it is timed"
+
+
 def test_inputs_do_not_change_without_memory_for_a_copy(tmp_path: Path) -> None:
     folder = write_operator(tmp_path / "twice", {"good.cu": rung()})
     gpu = Gpu(tmp_path / "gpu", "-DMEMORY_MIB=8")  # of which a quarter may be taken

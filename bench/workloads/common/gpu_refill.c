@@ -159,6 +159,8 @@ status_t gpu_sample_fill(session_t *session, error_t *err) {
 
 /* ---- has a run changed its inputs? ------------------------------------------------------------- */
 
+enum { PIECE_BYTES = 4 << 20 };
+
 /* Is it in the memory of an input, on the host, what it is on the device? A kernel can write to mapped
  * memory: of that a copy was made. */
 static status_t compare_on_host(const gpu_sample_t *s, const gpu_array_t *array, bool *changed,
@@ -167,9 +169,15 @@ static status_t compare_on_host(const gpu_sample_t *s, const gpu_array_t *array,
         *changed = array->before != NULL && memcmp(array->before, array->from, array->bytes) != 0;
         return STATUS_OK;
     }
-    AUTO_FREE void *found = mem_alloc(array->bytes);
-    TRY(gpu_copy_out(s->gpu, found, array->fixed, array->bytes, err));
-    *changed = memcmp(found, array->from, array->bytes) != 0;
+    /* Piece by piece: new memory for all of it would take longer to get than to compare. */
+    const size_t most = array->bytes < PIECE_BYTES ? array->bytes : PIECE_BYTES;
+    AUTO_FREE void *found = mem_alloc(most);
+    *changed = false;
+    for (size_t at = 0; at < array->bytes && !*changed; at += most) {
+        const size_t n = array->bytes - at < most ? array->bytes - at : most;
+        TRY(gpu_copy_out(s->gpu, found, array->fixed + at, n, err));
+        *changed = memcmp(found, (const char *)array->from + at, n) != 0;
+    }
     return STATUS_OK;
 }
 
