@@ -100,14 +100,14 @@ class Call:
         own decides what is in it.
         """
         arrays = self.outputs
-        found = _items(result)
+        found = [] if result is None and not arrays else _items(result)
         if self._returns_lists:
             found = [item for part in found for item in _items(part)]
         if len(found) != len(arrays):
-            names = ", ".join(array.name for array in arrays)
-            raise CaseError(
-                f"{self.place} returned {len(found)} values, expected {len(arrays)}: {names}"
-            )
+            returned = "None" if result is None else f"{len(found)} values"
+            expected = ", ".join(array.name for array in arrays)
+            expected = f"{len(arrays)}: {expected}" if arrays else "none"
+            raise CaseError(f"{self.place} returned {returned}, expected {expected}")
         return found
 
     def _expect_parameters(self, keywords: Mapping[str, Any]) -> None:

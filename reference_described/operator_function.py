@@ -37,6 +37,16 @@ def expect_tensors(call: Call, outputs: Sequence[Any]) -> None:
             )
 
 
+def expect_dense(where: str, array: Array, y: Tensor) -> None:
+    """Raise `CaseError` if an output has another shape, or is not all there."""
+    if y.layout != torch.strided:
+        raise CaseError(f"{where} is sparse, expected a dense tensor")
+    if _is_lazy_copy(y):
+        raise CaseError(f"{where} is a lazy copy (torch._lazy_clone), expected one that is made")
+    if tuple(y.shape) != array.shape:
+        raise CaseError(f"{where} has shape {list(y.shape)}, expected {list(array.shape)}")
+
+
 class Function:
     """A function as it is called for one case: with the inputs, the scalars and its state."""
 
@@ -167,14 +177,7 @@ class Function:
 
     def _expect_output(self, array: Array, y: Any, device: torch.device, wide: bool) -> None:
         where = f"{self.place}: {array.name}"
-        if y.layout != torch.strided:
-            raise CaseError(f"{where} is sparse, expected a dense tensor")
-        if _is_lazy_copy(y):
-            raise CaseError(
-                f"{where} is a lazy copy (torch._lazy_clone), expected one that is made"
-            )
-        if tuple(y.shape) != array.shape:
-            raise CaseError(f"{where} has shape {list(y.shape)}, expected {list(array.shape)}")
+        expect_dense(where, array, y)
         if y.device.type != device.type:
             raise CaseError(f"{where} is on the device {y.device.type}, expected {device.type}")
         expected = torch.float64 if wide and array.dtype in FLOATS else DTYPES[array.dtype]

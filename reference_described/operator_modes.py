@@ -30,7 +30,7 @@ from host_to_host import (
 )
 from operator_call import MODEL, Call, is_weight
 from operator_files import REFERENCE, load, results_of
-from operator_function import Function, expect_tensors, state_of
+from operator_function import Function, expect_dense, expect_tensors, state_of
 from operator_request import Array
 from operator_tensors import DTYPES, OperatorInputs, written
 from operator_training import trained_model
@@ -155,6 +155,8 @@ class Built(Eager):
     """As users write it who build their model in each run: `model` of the reference's file."""
 
     builds_in_sample = True
+    _is_dense = True
+    """Whether what the model returns is in row-major order."""
 
     def load(self, inputs: OperatorInputs) -> None:
         super().load(inputs)
@@ -170,23 +172,39 @@ class Built(Eager):
     def _find_model(self) -> None:
         operator = self._inputs.operator
         self._weights = [i for i, a in enumerate(operator.inputs) if is_weight(a, operator)]
-        model_of = load(operator, REFERENCE).model
-        self._model = Call(operator, REFERENCE, model_of, MODEL, self._inputs.params)
-        self._model_of = self._model.bound()
+        model_of = getattr(load(operator, REFERENCE), MODEL, None)
+        self._model_call = Call(operator, REFERENCE, model_of, MODEL, self._inputs.params)
+        self._model_of = self._model_call.bound()
 
     def _new_model(self, weights: list[Tensor]) -> Any:
         model = self._model_of(weights)
         if not isinstance(model, torch.nn.Module):
             kind = type(model).__name__
-            raise CaseError(f"{self._model.place} returned a {kind}, expected a torch.nn.Module")
+            raise CaseError(
+                f"{self._model_call.place} returned a {kind}, expected a torch.nn.Module"
+            )
         return model.to(self._device.torch_device)
 
     def _callable(self) -> Forward:
         return self._rebuild()
 
+    def _prepare_forward(self, _model: Forward) -> Forward:
+        """Return the function after a first run, whose results are looked at."""
+        with self.grad_mode():
+            outputs = listed(self._rebuild()(self._upload()))
+        self._expect(outputs)
+        self._is_dense = all(y.is_contiguous() for y in outputs)
+        return self._rebuild()
+
+    def _expect(self, outputs: list[Any]) -> None:
+        _expect_outputs(self._model_call, outputs)
+
     def _rebuild(self) -> Forward:
+        return self._built() if self._is_dense else _made_dense(self._built())
+
+    def _built(self) -> Forward:
         model = self._new_model([self._sources[i] for i in self._weights])
-        return lambda x: model(*x)
+        return lambda x: self._model_call.listed(model(*x))
 
     def _upload(self) -> list[Any]:
         device, sources = self._device.torch_device, self._sources
@@ -222,7 +240,7 @@ class BuiltTraining(Built):
         if found != [array.shape for array in arrays]:
             expected = ", ".join(f"{array.name} {array.shape}" for array in arrays)
             raise CaseError(
-                f"{self._model.place}: its model has parameters of shapes {found}, expected {expected}"
+                f"{self._model_call.place}: its parameters have shapes {found}, expected {expected}"
             )
         return super()._callable()
 
@@ -230,7 +248,10 @@ class BuiltTraining(Built):
         device = self._device.torch_device
         return self._new_model([self._sources[i].to(device, copy=True) for i in self._weights])
 
-    def _rebuild(self) -> Forward:
+    def _expect(self, outputs: list[Any]) -> None:
+        _expect_outputs(self._train, outputs[len(self._weights) :])
+
+    def _built(self) -> Forward:
         model = self._model_of_copies()
         parameters = [p.data for p in model.parameters()]
         train = self._trained(model)
@@ -430,6 +451,12 @@ class Mapped(MappedForward, CompiledGraph):
         triples = zip(self._x, self._x_host, self._inputs.specs, strict=True)
         x = [own if array.stays else device_view(host) for own, host, array in triples]
         return x, [device_view(host) for host in self._y_host]
+
+
+def _expect_outputs(call: Call, outputs: list[Any]) -> None:
+    expect_tensors(call, outputs)
+    for array, y in zip(call.outputs, outputs, strict=True):
+        expect_dense(f"{call.place}: {array.name}", array, y)
 
 
 def _made_dense(forward: Forward) -> Forward:

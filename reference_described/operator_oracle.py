@@ -139,19 +139,18 @@ class Oracle(Case):
                 given[number] = left.to(DTYPES[array.dtype])
         with torch.no_grad():
             found = function.bound()(given)
-        try:
-            results = json.loads(json.dumps(found, allow_nan=False))
-        except (TypeError, ValueError) as error:
-            raise CaseError(f"{function.place} returned no object for JSON: {error}") from error
-        if not isinstance(results, dict):
-            raise CaseError(
-                f"{function.place} returned no object for JSON: {json.dumps(results)[:80]}"
-            )
-        if taken := results.keys() & {array.name for array in self._operator.outputs}:
-            raise CaseError(
-                f"{function.place} returned {taken.pop()}, which is the name of an output"
-            )
-        return results
+        if not isinstance(found, dict):
+            raise CaseError(f"{function.place} returned a {type(found).__name__}, expected a dict")
+        curves = {array.name for array in self._operator.outputs if not array.in_place}
+        for key, value in found.items():
+            if key in curves:
+                raise CaseError(f"{function.place} returned {key}, which is the name of a curve")
+            if not _is_in_json(value):
+                raise CaseError(
+                    f"{function.place}: {key} is {value!r:.80}, expected numbers and texts that JSON "
+                    "has, integers of 64 bits: .item() or .tolist() of tensors and arrays"
+                )
+        return found
 
     @staticmethod
     def _found(folder: Path, array: Array) -> Tensor:
@@ -261,3 +260,16 @@ class Oracle(Case):
                     "expected a number"
                 ) from error
         return scales
+
+
+def _is_in_json(value: Any) -> bool:
+    def integer(text: str) -> int:
+        if not -(2**63) <= int(text) < 2**63:
+            raise ValueError(text)
+        return int(text)
+
+    try:
+        json.loads(json.dumps(value, allow_nan=False), parse_int=integer)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -187,9 +187,11 @@ def test_a_count_of_steps_is_the_same_for_all_inputs(tmp_path: Path, drawn: bool
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
-        ('{"accuracy": p.numpy()}', "evaluate returned no object for JSON: Object of type"),
-        ("None", "evaluate returned no object for JSON: null"),
-        ('{"first": 1}', "evaluate returned first, which is the name of an output"),
+        ('{"accuracy": p.numpy()}', "evaluate: accuracy is array(["),
+        ('{"accuracy": 1e400}', "evaluate: accuracy is inf, expected numbers"),
+        ('{"accuracy": 10**30}', "evaluate: accuracy is 1000000000000000000000000000000, expected"),
+        ("None", "evaluate returned a NoneType, expected a dict"),
+        ('{"first": 1}', "evaluate returned first, which is the name of a curve"),
     ],
 )
 def test_an_evaluation_that_fails(tmp_path: Path, returned: str, said: str) -> None:

@@ -266,9 +266,11 @@ def test_a_step_that_returns_something_else(session, tmp_path, returned, said):
     [
         ("model(): pass", "model() is called as model(p): too many positional arguments"),
         ("model(p): pass", "model returned a NoneType, expected a torch.nn.Module"),
-        ("model(p): return torch.nn.Linear(2, 1)", "of shapes [(1, 2), (1,)], expected p (6, 8)"),
+        ("model(p): return torch.nn.Linear(2, 1)", "have shapes [(1, 2), (1,)], expected p (6, 8)"),
         ("train(model, x, rate, step): return 1.5", "loss is of type float, expected a tensor"),
         ("train(model, x, rate, step): return 1, 2", "returned 2 values, expected 1: loss"),
+        ("train(model, x, rate, step): pass", "train: loss is of type NoneType, expected"),
+        ("train(model, x, rate, step): return x[:1, 0]", "loss has shape [5, 1], expected [5]"),
     ],
 )
 def test_a_model_that_is_something_else(session, tmp_path, function, said):
@@ -276,6 +278,52 @@ def test_a_model_that_is_something_else(session, tmp_path, function, said):
     operator = operators.write(tmp_path / "built", files, *RIGHT["built"][1:])
     reason = Opened(session, operator, "eager").answer["reason"]
     assert said in reason and re.match(r"\w+/reference\.py:\d+: (model|train)", reason)
+
+
+@pytest.mark.parametrize("device", ["cpu"])
+def test_a_model_of_another_layout_and_no_curve(session, tmp_path, device):
+    """Both failed: `view size is not compatible`, and 1 value returned for 0."""
+    source = """
+        import torch
+        def step(p, x, step): return p - x
+        def model(p): return torch.nn.ParameterList([p.T.contiguous().T])
+        def train(model, x, step):
+            with torch.no_grad():
+                model[0].sub_(x)
+        """
+    arrays = [in_place("p", 6, 8), given("x", 6, 8)]
+    operator = operators.write(tmp_path / "bare", {"reference": source}, arrays, [], 5)
+    opened = open_ok(session, operator, "eager")
+    assert near(opened.output(SEED), open_ok(session, operator, "oracle").output(SEED), operator)
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("None", "y is of type NoneType, expected a tensor"),
+        ("(x, x)", "returned 2 values, expected 1: y"),
+        ("x[:1]", "y has shape [1, 8], expected [6, 8]"),
+        ("(2 * x).T.contiguous().T", None),
+    ],
+)
+def test_what_a_model_returns(session, tmp_path, returned, said):
+    source = f"""
+        import torch
+        def reference(x, w): return 2 * x
+        def model(w):
+            net = torch.nn.Identity()
+            net.forward = lambda x: {returned}
+            return net
+        """
+    arrays = [given("x", 6, 8), {**given("w", 3), "stays": True}, output("y", 6, 8)]
+    operator = operators.write(tmp_path / "net", {"reference": source}, arrays)
+    opened = Opened(session, operator, "eager")
+    if said is not None:
+        assert f"net/reference.py:4: model: {said}" in opened.answer["reason"].replace(
+            "model returned", "model: returned"
+        )
+        return
+    assert near(opened.output(SEED), open_ok(session, operator, "oracle").output(SEED), operator)
 
 
 # ---- those of the project ----------------------------------------------------------------------------
