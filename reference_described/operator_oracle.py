@@ -145,7 +145,7 @@ class Oracle(Case):
         for key, value in found.items():
             if key in curves:
                 raise CaseError(f"{function.place} returned {key}, which is the name of a curve")
-            if not _is_in_json(value):
+            if not isinstance(key, str) or not _is_in_json({key: value}):
                 raise CaseError(
                     f"{function.place}: {key} is {value!r:.80}, expected numbers and texts that JSON "
                     "has, integers of 64 bits: .item() or .tolist() of tensors and arrays"
@@ -263,13 +263,16 @@ class Oracle(Case):
 
 
 def _is_in_json(value: Any) -> bool:
+    """Return whether the supervisor can read it: finite, integers of 64 bits, texts in UTF-8."""
+
     def integer(text: str) -> int:
         if not -(2**63) <= int(text) < 2**63:
             raise ValueError(text)
         return int(text)
 
     try:
-        json.loads(json.dumps(value, allow_nan=False), parse_int=integer)
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        json.loads(text.encode(), parse_int=integer)
     except (TypeError, ValueError):
         return False
     return True

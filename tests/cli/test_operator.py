@@ -215,7 +215,7 @@ def test_check_runs_the_smallest_sizes_that_where_allows(tmp_path: Path) -> None
 
 @needs_torch
 def test_a_reference_that_is_no_number(tmp_path: Path) -> None:
-    """All contenders were wrong, whose outputs were not NaN and whose were."""
+    """All contenders were wrong, also those that computed the same."""
     folder = write_operator(
         tmp_path / "nan", {"reference": "def reference(x): return x - 1 / (0 * x)"}
     )

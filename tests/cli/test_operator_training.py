@@ -190,6 +190,8 @@ def test_a_count_of_steps_is_the_same_for_all_inputs(tmp_path: Path, drawn: bool
         ('{"accuracy": p.numpy()}', "evaluate: accuracy is array(["),
         ('{"accuracy": 1e400}', "evaluate: accuracy is inf, expected numbers"),
         ('{"accuracy": 10**30}', "evaluate: accuracy is 1000000000000000000000000000000, expected"),
+        ("{(1, 2): 3}", "evaluate: (1, 2) is 3, expected"),
+        ('{"kind": chr(0xD800)}', "evaluate: kind is '"),
         ("None", "evaluate returned a NoneType, expected a dict"),
         ('{"first": 1}', "evaluate returned first, which is the name of a curve"),
     ],
