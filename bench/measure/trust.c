@@ -221,19 +221,13 @@ static double compare_new_inputs(contender_t *c, const phase_t *phase, double ra
     return found.run_ns > found.most_ns ? found.run_ns / claimed_ns : ratio;
 }
 
-/* Host code in C on a GPU: its worker copies refilled inputs to the host in the next request, which would count as a part
- * of the run. */
-static bool copies_before_a_run(const contender_t *c) {
-    return runs_code(c) && strcmp(c->result.spec.device, "cpu") != 0;
-}
-
 /* On a fast core, as in the rounds. */
 static double compare_claims(contender_t *c, const phase_t *phase, bool asked) {
     if (!contender_reopen(c))
         return NAN;
     contender_enter_core(c);
     double ratio = try_until_it_agrees(c, phase, asked);
-    if (claim_agrees(ratio) && !asked && !copies_before_a_run(c) && c->audit.expected.seed > 0)
+    if (claim_agrees(ratio) && !asked && c->audit.expected.seed > 0)
         ratio = compare_new_inputs(c, phase, ratio);
     contender_leave_core(c);
     return ratio;

@@ -1,4 +1,4 @@
-"""The rungs in `tests/cheats/rungs/`, and the operators in `tests/cheats/row_shares/` and `row_l2/`."""
+"""The rungs in `tests/cheats/rungs/`, and the workloads of cheats beside it that have rungs."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from project import ROOT
 CHEATS = ROOT / "tests" / "cheats" / "rungs"
 OPERATOR = ROOT / "tests" / "cheats" / "row_shares"
 NORMS = ROOT / "tests" / "cheats" / "row_l2"
+TURNS = ROOT / "tests" / "cheats" / "turns"
 
 
 def verdict_of(file: Path) -> str:

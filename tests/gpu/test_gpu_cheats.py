@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from project import QUICK_MEASURE, bench, make_root, write_sweep
-from rung_cheats import CHEATS, NORMS, OPERATOR, verdict_of
+from rung_cheats import CHEATS, NORMS, OPERATOR, TURNS, verdict_of
 from test_gpu_faults import REASON
 
 pytestmark = pytest.mark.gpu(REASON)
@@ -61,7 +61,7 @@ def run_operator(
     run: Path, *options: str, operator: Path = OPERATOR, expect: int | None = 1
 ) -> dict[str, dict[str, Any]]:
     """Return the cases by variant: large enough that a launch is much shorter than the work."""
-    sizes = ("--set", "rows=5000", "--set", "cols=1024")
+    sizes = ("--set", "rows=5000", "--set", "cols=1024") if operator != TURNS else ()
     measure = ("--passes", "2", "--time-limit", "300ms", "--out", run)
     done = bench("run", "--workload", operator, *options, *sizes, *measure, "--json", expect=expect)
     return {case["variant"]: case for case in json.loads(done.stdout)}
@@ -103,6 +103,13 @@ def test_a_file_that_moves_the_start_of_its_samples(tmp_path: Path) -> None:
     cases = run_operator(tmp_path / "run", *options, expect=None)  # samples may tell, too
     assert cases["honest"]["trust"] == "audited"  # mood: on a GPU of its own
     assert cases["moved_start"]["trust"] == "self-reported"
+
+
+def test_host_code_that_moves_the_clock(tmp_path: Path) -> None:
+    cases = run_operator(tmp_path / "run", "--engine", "cuda", operator=TURNS, expect=None)
+    for variant, case in cases.items():
+        assert case["trust"] == verdict_of(TURNS / f"{variant}.cu"), case["flags"]
+    assert len(cases) == 2
 
 
 def test_sums_over_the_points_must_be_declared(tmp_path: Path) -> None:

@@ -683,9 +683,13 @@ static status_t last(session_t *session, const char *folder, text_list_t *names,
     return gpu_sample_write_middle(session, write_middle, folder, err);
 }
 
+/* The supervisor times the request after it, of host code's runs, which is not to copy inputs first. */
 static status_t refill_and_check(session_t *session, uint64_t seed, error_t *err) {
+    described_cuda_t *s = session->state;
     TRY(gpu_sample_refill(session, seed, err));
-    return described_data_check(((described_cuda_t *)session->state)->data, err);
+    if (s->sample.is_foreign)
+        TRY(gpu_sample_host_inputs(&s->sample, err));
+    return described_data_check(s->data, err);
 }
 
 const session_ops_t described_cuda = {.workload = SESSION_DESCRIBED,
