@@ -10,23 +10,29 @@ enum { NS_PER_S = 1000000000 };
 
 static int64_t (*injected_now)(void *context);
 static void *injected_context;
+static int64_t injected_sleep_ns; /* so long the injected clock has slept */
 
 void clock_inject(int64_t (*now)(void *context), void *context) {
     injected_now = now;
     injected_context = context;
+    injected_sleep_ns = 0;
 }
 
 int64_t clock_ns(void) {
     if (injected_now != NULL)
-        return injected_now(injected_context);
+        return injected_now(injected_context) + injected_sleep_ns;
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_RAW, &now);
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
 void clock_sleep_ns(int64_t duration_ns) {
-    if (injected_now != NULL || duration_ns <= 0)
+    if (duration_ns <= 0)
         return;
+    if (injected_now != NULL) {
+        injected_sleep_ns += duration_ns;
+        return;
+    }
     struct timespec left = {.tv_sec = duration_ns / NS_PER_S, .tv_nsec = duration_ns % NS_PER_S};
     while (nanosleep(&left, &left) != 0 && errno == EINTR)
         ;

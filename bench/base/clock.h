@@ -11,8 +11,8 @@ void clock_sleep_ns(int64_t duration_ns);
 const char *clock_timestamp(char text[32]);
 double clock_timestamp_s(const char *text); /* the reverse: seconds since 1970; NaN if it is none */
 
-/* For tests: clock_ns() returns `now(context)`, clock_sleep_ns() does nothing. NULL restores
- * both. */
+/* For tests: clock_ns() returns `now(context)` and the time that clock_sleep_ns() was to sleep, which then returns at
+ * once. NULL restores both. */
 void clock_inject(int64_t (*now)(void *context), void *context);
 
 #endif

@@ -182,11 +182,15 @@ static double try_until_it_agrees(contender_t *c, const phase_t *phase, bool ask
 typedef struct new_inputs {
     double once_ns, again_ns;
     double run_ns, most_ns; /* of a run on new ones: it takes about that, and that is plausible */
+    double
+        pause_ns; /* before the refill: right before a request, its core and the device would sleep */
 } new_inputs_t;
 
 /* False if the worker did not answer. */
 static bool time_new_inputs(contender_t *c, audit_times_t *times, double claimed_ns,
                             new_inputs_t *found) {
+    clock_sleep_ns((int64_t)found->pause_ns);
+    found->pause_ns = fmax(2 * found->pause_ns, FIRST_PAUSE_NS);
     if (!contender_refill(c, secret_seed()) ||
         !keep_shorter(&found->once_ns, time_runs(c, 1, times)))
         return false;
@@ -211,11 +215,9 @@ static double compare_new_inputs(contender_t *c, const phase_t *phase, double ra
     const int64_t start_ns = clock_ns();
     for (int tries = 0; found.run_ns > found.most_ns &&
                         (tries < LEAST_TRIES || (double)(clock_ns() - start_ns) < PATIENCE_NS);
-         tries++) {
+         tries++)
         if (!time_new_inputs(c, &times, claimed_ns, &found))
             return NAN;
-        times.pause_ns = fmax(2 * times.pause_ns, FIRST_PAUSE_NS);
-    }
     if (!contender_refill(c, 0))
         return NAN;
     return found.run_ns > found.most_ns ? found.run_ns / claimed_ns : ratio;

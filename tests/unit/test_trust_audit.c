@@ -20,6 +20,9 @@ static struct world {
     double padding;    /* of N runs, of N and 2N: a part of what they take */
     double noise_ns;   /* … what other processes make of them */
     double kept_ns;    /* of the first run after a refill, more: results are kept */
+    double first_ns;   /* likewise, of the first refill's */
+    double cold_ns;    /* of a request after a pause, more */
+    int64_t last_ns;   /* when the worker was last at work */
     uint64_t refill;
     bool is_new; /* its inputs */
     int requests, most_runs, fewest_runs;
@@ -38,6 +41,7 @@ bool contender_reopen(contender_t *c) {
 bool contender_refill(contender_t *c, uint64_t seed) {
     world.is_new = seed != 0;
     world.refill = seed;
+    world.last_ns = clock_ns();
     return true;
 }
 
@@ -61,14 +65,19 @@ bool contender_exchange(contender_t *c, json_t *request, json_t **answer) {
     json_decref(request);
     const double jitter = (double)(world.requests * 37 % 101) / 300;
     const double kept_ns = world.is_new ? world.kept_ns : 0;
-    const double ns = world.request_ns * (1 + jitter) + runs * run_ns + kept_ns;
+    const double cold_ns = clock_ns() > world.last_ns ? world.cold_ns : 0;
+    const double ns = world.request_ns * (1 + jitter) + runs * run_ns + kept_ns + cold_ns +
+                      (world.is_new ? world.first_ns : 0);
+    if (world.is_new)
+        world.first_ns = 0;
     world.is_new = false;
     if (runs > 1 && (world.fewest_runs == 0 || runs < world.fewest_runs))
         world.fewest_runs = runs;
     const double padding =
         runs == world.fewest_runs ? world.noise_ns + world.padding * runs * run_ns : 0;
-    const double slower = (double)world.now_ns < world.busy_until ? 3 : 1;
+    const double slower = (double)clock_ns() < world.busy_until ? 3 : 1;
     world.now_ns += (int64_t)(slower * (ns + padding) + (world.requests == 0 ? world.stall_ns : 0));
+    world.last_ns = clock_ns();
     world.requests++;
     world.most_runs = runs > world.most_runs ? runs : world.most_runs;
     *answer = phase == NULL ? json_pack("{s:s, s:s}", "status", "failed", "reason", "unknown op")
@@ -94,6 +103,7 @@ static trust_t trust_of(case_t spec, const program_t *program, const char *const
     }
     clock_inject(made_up_now, NULL);
     trust_find(&contender);
+    world.now_ns = clock_ns(); /* with all pauses */
     clock_inject(NULL, NULL);
     const trust_t trust = contender.result.trust;
     result_free(&contender.result);
@@ -194,6 +204,13 @@ static void results_that_are_kept_are_found(void **state) {
                 assert_int_equal(trust_in(RUNS_NS[r]), kept ? TRUST_SELF_REPORTED : TRUST_AUDITED);
                 assert_int_equal(world.refill, 0); /* the inputs as opened */
             }
+}
+
+/* One disturbed request is followed by pauses, after which both caches and device are cold. */
+static void what_a_pause_costs_does_not_count(void **state) {
+    set_world(1e5);
+    world.first_ns = world.cold_ns = 5e6;
+    assert_int_equal(trust_in(1e5), TRUST_AUDITED);
 }
 
 static void copies_before_long_runs_do_not_count(void **state) {
