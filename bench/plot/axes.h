@@ -29,8 +29,9 @@ chart_build_t chart_speed;
 chart_build_t chart_roofline;
 /* Ours − a rival per size: `total` of the study's two set-ups. */
 chart_build_t chart_difference;
-/* Time of each part of a call or a step. */
+/* Time of each part of a call or a step, at the `size` that the most contenders have, the largest of equals; how many. */
 chart_build_t chart_operations;
+size_t operations_contenders(const plot_data_t *data, int64_t *size);
 /* Trainings: the loss over epochs or steps, of the first seed, and its difference from the reference. */
 chart_build_t chart_loss;
 /* Trainings by whole epochs: split of the time by allocator. */

@@ -64,13 +64,18 @@ static bool has_cuda_total(const workload_section_t *section) {
     return false;
 }
 
-static bool any_parts(const workload_section_t *section) {
-    for (size_t i = 0; i < section->n; i++)
-        for (size_t s = 0; s < section->shapes[i].n_series; s++)
-            for (size_t k = 0; k < section->shapes[i].series[s].n_cases; k++)
-                if (has_parts(section->shapes[i].series[s].cases[k]))
-                    return true;
-    return false;
+/* The shape of which the most contenders have parts, the first of equals; its number, or `n` for none. */
+static size_t shape_with_parts(const workload_section_t *section) {
+    size_t most = 0, found = section->n;
+    for (size_t i = 0; i < section->n; i++) {
+        int64_t size;
+        const size_t n = operations_contenders(&section->shapes[i], &size);
+        if (n > most) {
+            most = n;
+            found = i;
+        }
+    }
+    return found;
 }
 
 /* Was this chart asked for, and is it one for such a workload? */
@@ -88,7 +93,7 @@ static bool section_allows(const workload_section_t *section, const char *chart,
     case TO_TRAININGS:
         return !study_csv && section->workload->has_loss;
     case TO_PARTS:
-        return any_parts(section);
+        return shape_with_parts(section) < section->n;
     case TO_EPOCHS:
         return by_epochs;
     case TO_RUNS_WITHOUT_CUDA:
@@ -265,6 +270,8 @@ static char *build_chart(const workload_section_t *section, const struct chart_e
     char *first_why = NULL;
     for (size_t i = 0; i < section->n; i++) {
         if (setting != NULL && strcmp(section->settings[i], setting) != 0)
+            continue;
+        if (entry->applies == TO_PARTS && i != shape_with_parts(section))
             continue;
         chart_free(chart);
         char *why = build_of_shape(&section->shapes[i], entry, chart);

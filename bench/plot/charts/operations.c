@@ -43,20 +43,19 @@ static const case_result_t *parts_at(const series_t *series, int64_t size) {
     return result != NULL && has_parts(result) ? result : NULL;
 }
 
-/* The size that the most contenders have, the largest of equals; 0 for none. */
-static int64_t size_to_show(const plot_data_t *data) {
-    size_t most = 1;
-    int64_t size = 0;
+size_t operations_contenders(const plot_data_t *data, int64_t *size) {
+    size_t most = 0;
+    *size = 0;
     for (size_t i = 0; i < data->n_sizes; i++) {
         size_t n = 0;
         for (size_t s = 0; s < data->n_series; s++)
             n += parts_at(&data->series[s], data->sizes[i]) != NULL;
-        if (n >= most) {
+        if (n > 0 && n >= most) {
             most = n;
-            size = data->sizes[i];
+            *size = data->sizes[i];
         }
     }
-    return size;
+    return most;
 }
 
 /* ---- panels ---------------------------------------------------------------------------------- */
@@ -231,8 +230,8 @@ static bool any_whole(const parts_t *parts, const panel_t *panels, size_t n) {
 }
 
 char *chart_operations(const plot_data_t *data, chart_t *chart) {
-    int64_t size = size_to_show(data);
-    if (size == 0)
+    int64_t size;
+    if (operations_contenders(data, &size) == 0)
         return mem_text("no case has separately timed parts");
     char text[UNITS_TEXT];
     parts_t parts = {0};
