@@ -86,10 +86,7 @@ static void test_cost_of_a_copy(void **state) {
 }
 
 static void test_constants(void **state) {
-    AUTO(case_free) case_t spec = workload_defaults(workload_find("null"));
-    check_constants("null", &spec, "WORK_NS=0");
-    case_free(&spec);
-    spec = workload_defaults(workload_find("device"));
+    AUTO(case_free) case_t spec = workload_defaults(workload_find("device"));
     char *expected =
         mem_format("BYTES=1073741824 PASSES=%d BARRIERS=%d", DEVICE_READ_PASSES, DEVICE_BARRIERS);
     check_constants("device", &spec, expected);

@@ -69,11 +69,6 @@ static workload_cost_t cost(const case_t *spec) {
                                  (double)case_param_int(spec, "live", 0) * allocate_mean_bytes()};
 }
 
-static void constants(const case_t *spec, text_list_t *defines) {
-    (void)spec;
-    (void)defines;
-}
-
 /* ==== sessions ================================================================================ */
 
 const workload_t workload_allocate = {
@@ -93,7 +88,6 @@ const workload_t workload_allocate = {
     .pytorch_variants = NAMES("caching"),
     .cost = cost,
     .tolerance = workload_exact,
-    .constants = constants,
 };
 
 enum {

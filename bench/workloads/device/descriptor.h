@@ -2,7 +2,7 @@
 #ifndef BENCH_WORKLOADS_DEVICE_DESCRIPTOR_H
 #define BENCH_WORKLOADS_DEVICE_DESCRIPTOR_H
 
-#include "engine/session.h"
+#include "workloads/common/session_parts.h"
 
 enum {
     DEVICE_READ_PASSES = 100,  /* over the buffer in one launch of 01_read */
@@ -15,7 +15,13 @@ enum {
 
 /* Rows of the square matrices of `matmul`, from the size of one in float32. */
 size_t device_matmul_rows(const case_t *spec);
-/* The same for `matmul`. */
-status_t device_matmul_open(session_t *session, const open_request_t *request, error_t *err);
+/* What a variant of the cuda engine is opened with. */
+typedef struct device_part {
+    session_ops_t ops;
+    size_t state_bytes;
+    prepare_t *prepare;
+} device_part_t;
+
+extern const device_part_t device_matmul;
 
 #endif

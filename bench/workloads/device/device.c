@@ -39,8 +39,6 @@ static void constants(const case_t *spec, text_list_t *defines) {
     text_list_add_format(defines, "BARRIERS=%d", DEVICE_BARRIERS);
 }
 
-/* ==== barrier ================================================================================= */
-
 const workload_t workload_device = {
     .name = "device",
     .summary =
@@ -54,6 +52,27 @@ const workload_t workload_device = {
     .tolerance = workload_exact,
     .constants = constants,
 };
+
+/* ==== buffers ================================================================================= */
+
+/* Zeros can be cheaper to move. */
+static const unsigned char FILL = 0x5A;
+static const uint32_t FILL_WORD = 0x5A5A5A5A;
+
+static size_t count_wrong(const unsigned char *copied, size_t bytes) {
+    size_t wrong = 0;
+    for (size_t i = 0; i < bytes; i++)
+        wrong += copied[i] != FILL;
+    return wrong;
+}
+
+static status_t refuse(size_t wrong, size_t bytes, error_t *err) {
+    return wrong == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "%zu of %zu bytes were not copied", wrong, bytes);
+}
+
+/* ==== barrier ================================================================================= */
 
 /* The cost of a grid barrier: the floor of kernels with many dependent steps in one launch. */
 
@@ -133,14 +152,6 @@ static status_t output_barrier(session_t *session, const char *folder, text_list
                            words[WORD_COUNTER], passed);
 }
 
-static status_t device_barrier_open(session_t *session, const open_request_t *request,
-                                    error_t *err);
-
-static const session_ops_t DEVICE_BARRIER = {.workload = "device",
-                                             .open = device_barrier_open,
-                                             .output = output_barrier,
-                                             .close = close_case_barrier};
-
 static status_t prepare_barrier(session_t *session, const open_request_t *request, error_t *err) {
     barrier_t *s = session->state;
     if (s->gpu->api.launch_ex == NULL)
@@ -162,20 +173,14 @@ static status_t prepare_barrier(session_t *session, const open_request_t *reques
     return STATUS_OK;
 }
 
-/* The same for 02_barrier. */
-static status_t device_barrier_open(session_t *session, const open_request_t *request,
-                                    error_t *err) {
-    session->ops = &DEVICE_BARRIER;
-    return session_open(session, request, sizeof(barrier_t), prepare_barrier, err);
-}
+static const device_part_t BARRIER = {
+    {.output = output_barrier, .close = close_case_barrier}, sizeof(barrier_t), prepare_barrier};
 
 /* ==== bus ===================================================================================== */
 
 /* The bus between host and GPU, from and to pinned memory: one way, the other, and both at once. */
 
 enum { PHASE_IN, PHASE_OUT, PHASE_BOTH };
-
-static const unsigned char FILL_BUS = 0x5A; /* zeros can be cheaper to move */
 
 typedef struct bus {
     gpu_t *gpu;
@@ -247,25 +252,14 @@ static status_t output_bus(session_t *session, const char *folder, text_list_t *
     bus_t *s = session->state;
     (void)folder;
     (void)arrays;
-    size_t wrong = 0;
     random_fill(s->host_to, s->bytes, RANDOM_F32);
     TRY(gpu_random_fill(s->gpu, s->device_to, s->bytes, RANDOM_F32, err));
     TRY(copy_both(s, err));
     TRY(gpu_sync(s->gpu, err));
-    for (size_t i = 0; i < s->bytes; i++)
-        wrong += s->host_to[i] != FILL_BUS;
+    const size_t wrong = count_wrong(s->host_to, s->bytes);
     TRY(gpu_copy_out(s->gpu, s->host_to, s->device_to, s->bytes, err));
-    for (size_t i = 0; i < s->bytes; i++)
-        wrong += s->host_to[i] != FILL_BUS;
-    return wrong == 0 ? STATUS_OK
-                      : error_set(err, STATUS_FAILED, "%zu of %zu bytes were not copied", wrong,
-                                  2 * s->bytes);
+    return refuse(wrong + count_wrong(s->host_to, s->bytes), 2 * s->bytes, err);
 }
-
-static status_t device_bus_open(session_t *session, const open_request_t *request, error_t *err);
-
-static const session_ops_t DEVICE_BUS = {
-    .workload = "device", .open = device_bus_open, .output = output_bus, .close = close_case_bus};
 
 static status_t prepare_bus(session_t *session, const open_request_t *request, error_t *err) {
     bus_t *s = session->state;
@@ -278,8 +272,8 @@ static status_t prepare_bus(session_t *session, const open_request_t *request, e
     CUDA(stream_create(&s->back, CU_STREAM_NON_BLOCKING));
     CUDA(event_create(&s->forked, CU_EVENT_NO_TIMING));
     CUDA(event_create(&s->joined, CU_EVENT_NO_TIMING));
-    memset(s->host_from, FILL_BUS, s->bytes);
-    TRY(gpu_fill(s->gpu, s->device_from, FILL_BUS, s->bytes, err));
+    memset(s->host_from, FILL, s->bytes);
+    TRY(gpu_fill(s->gpu, s->device_from, FILL, s->bytes, err));
     TRY(copy_both(s, err));
     TRY(gpu_sync(s->gpu, err));
     session->resources.peak_device_bytes = 2 * (int64_t)s->bytes;
@@ -288,21 +282,14 @@ static status_t prepare_bus(session_t *session, const open_request_t *request, e
     return STATUS_OK;
 }
 
-/* The same for `bus`, which has none. */
-static status_t device_bus_open(session_t *session, const open_request_t *request, error_t *err) {
-    session->ops = &DEVICE_BUS;
-    return session_open(session, request, sizeof(bus_t), prepare_bus, err);
-}
+static const device_part_t BUS = {
+    {.output = output_bus, .close = close_case_bus}, sizeof(bus_t), prepare_bus};
 
 /* ==== read ==================================================================================== */
 
 /* The rate of repeated reads of a buffer: the L2 rate if the buffer fits into the L2. */
 
 enum { PHASE_KERNEL_READ };
-
-/* Zeros can be cheaper to move. */
-static const unsigned char FILL_READ = 0x5A;
-static const uint32_t FILL_WORD = 0x5A5A5A5A;
 
 typedef struct read {
     gpu_t *gpu;
@@ -357,13 +344,6 @@ static status_t output_read(session_t *session, const char *folder, text_list_t 
                            "the words read add up to %u, expected %u (modulo 2^32)", sum, expected);
 }
 
-static status_t device_read_open(session_t *session, const open_request_t *request, error_t *err);
-
-static const session_ops_t DEVICE_READ = {.workload = "device",
-                                          .open = device_read_open,
-                                          .output = output_read,
-                                          .close = close_case_read};
-
 static status_t prepare_read(session_t *session, const open_request_t *request, error_t *err) {
     read_t *s = session->state;
     s->words = (unsigned)(case_param_int(request->spec, "bytes", 0) / 16);
@@ -375,7 +355,7 @@ static status_t prepare_read(session_t *session, const open_request_t *request, 
         ((s->words + s->kernel.launch.items_per_block - 1) / s->kernel.launch.items_per_block);
     TRY(gpu_memory_device(&s->memory, s->gpu, (size_t)s->words * 16, &s->buffer, err));
     TRY(gpu_memory_device(&s->memory, s->gpu, s->n_sums * sizeof(uint32_t), &s->sums, err));
-    TRY(gpu_fill(s->gpu, s->buffer, FILL_READ, (size_t)s->words * 16, err));
+    TRY(gpu_fill(s->gpu, s->buffer, FILL, (size_t)s->words * 16, err));
     TRY(launch_reads(s, err));
     TRY(gpu_sync(s->gpu, err));
     recorder_phase(&session->recorder, "kernel", CLOCK_DEVICE);
@@ -383,11 +363,8 @@ static status_t prepare_read(session_t *session, const open_request_t *request, 
     return STATUS_OK;
 }
 
-/* Open a case of 01_read on a GPU, which has a program, and set session->ops. */
-static status_t device_read_open(session_t *session, const open_request_t *request, error_t *err) {
-    session->ops = &DEVICE_READ;
-    return session_open(session, request, sizeof(read_t), prepare_read, err);
-}
+static const device_part_t READ = {
+    {.output = output_read, .close = close_case_read}, sizeof(read_t), prepare_read};
 
 /* ==== copy ==================================================================================== */
 
@@ -405,7 +382,7 @@ typedef struct copy {
     unsigned batch;
     gpu_memory_t memory;
     cu_pointer_t device_from, device_to;
-    char *from, *to;
+    unsigned char *from, *to;
 } copy_t;
 
 static status_t copy_batch(copy_t *s, error_t *err) {
@@ -467,7 +444,7 @@ static status_t prepare_cuda(session_t *session, const open_request_t *request, 
     s->batch = batch < 1 ? 1 : batch > BATCH_MOST ? BATCH_MOST : (unsigned)batch;
     TRY(gpu_memory_device(&s->memory, s->gpu, s->bytes, &s->device_from, err));
     TRY(gpu_memory_device(&s->memory, s->gpu, s->bytes, &s->device_to, err));
-    TRY(gpu_fill(s->gpu, s->device_from, 0x5A, s->bytes, err)); /* zeros can be cheaper */
+    TRY(gpu_fill(s->gpu, s->device_from, FILL, s->bytes, err));
     TRY(copy_batch(s, err));
     TRY(gpu_sync(s->gpu, err));
     session->resources.peak_device_bytes = 2 * (int64_t)s->bytes;
@@ -477,25 +454,13 @@ static status_t prepare_cuda(session_t *session, const open_request_t *request, 
     return STATUS_OK;
 }
 
-static status_t open_cuda(session_t *session, const open_request_t *request, error_t *err) {
-    if (strcmp(request->spec->variant, DEVICE_BUS_VARIANT) == 0)
-        return device_bus_open(session, request, err);
-    if (strcmp(request->spec->variant, DEVICE_MATMUL_VARIANT) == 0)
-        return device_matmul_open(session, request, err);
-    if (request->cubin != NULL)
-        return strcmp(request->spec->variant, DEVICE_BARRIER_VARIANT) == 0
-                   ? device_barrier_open(session, request, err)
-                   : device_read_open(session, request, err);
-    return session_open(session, request, sizeof(copy_t), prepare_cuda, err);
-}
-
 static status_t prepare_cpu(session_t *session, const open_request_t *request, error_t *err) {
     copy_t *s = session->state;
     s->bytes = (size_t)case_param_int(request->spec, "bytes", 0);
     TRY(session_skip(session, host_room(2.0 * (double)s->bytes, err)));
     s->from = mem_alloc(s->bytes);
     s->to = mem_alloc(s->bytes);
-    memset(s->from, 0x5A, s->bytes);
+    memset(s->from, FILL, s->bytes);
     memset(s->to, 0, s->bytes);
     session_add_phases(session, CLOCK_HOST, NAMES("kernel", "total"));
     session_add_probe(session, "copy", probe_cpu);
@@ -504,19 +469,6 @@ static status_t prepare_cpu(session_t *session, const open_request_t *request, e
 
 static status_t open_cpu(session_t *session, const open_request_t *request, error_t *err) {
     return session_open(session, request, sizeof(copy_t), prepare_cpu, err);
-}
-
-static size_t count_wrong(const char *copied, size_t bytes) {
-    size_t wrong = 0;
-    for (size_t i = 0; i < bytes; i++)
-        wrong += copied[i] != 0x5A;
-    return wrong;
-}
-
-static status_t refuse(size_t wrong, size_t bytes, error_t *err) {
-    return wrong == 0
-               ? STATUS_OK
-               : error_set(err, STATUS_FAILED, "%zu of %zu bytes were not copied", wrong, bytes);
 }
 
 /* What the device copied is read in places: all of it would take a hundred times as long as the samples. */
@@ -533,7 +485,7 @@ static size_t place_at(const copy_t *s, size_t i, size_t n) {
 
 static status_t count_wrong_on_device(copy_t *s, size_t *read, size_t *wrong, error_t *err) {
     const size_t n = s->bytes < PLACE_BYTES ? s->bytes : PLACE_BYTES;
-    char place[PLACE_BYTES];
+    unsigned char place[PLACE_BYTES];
     TRY(gpu_random_fill(s->gpu, s->device_to, s->bytes, RANDOM_F32, err));
     TRY(copy_batch(s, err));
     TRY(gpu_sync(s->gpu, err));
@@ -560,7 +512,20 @@ static status_t output_copy(session_t *session, const char *folder, text_list_t 
     return refuse(wrong, read, err);
 }
 
-const session_ops_t device_copy_cuda = {
-    .workload = "device", .open = open_cuda, .output = output_copy, .close = close_case_copy};
+static const device_part_t COPY = {
+    {.output = output_copy, .close = close_case_copy}, sizeof(copy_t), prepare_cuda};
+
+static status_t open_cuda(session_t *session, const open_request_t *request, error_t *err) {
+    const char *variant = request->spec->variant;
+    const device_part_t *part = strcmp(variant, DEVICE_BUS_VARIANT) == 0       ? &BUS
+                                : strcmp(variant, DEVICE_MATMUL_VARIANT) == 0  ? &device_matmul
+                                : request->cubin == NULL                       ? &COPY
+                                : strcmp(variant, DEVICE_BARRIER_VARIANT) == 0 ? &BARRIER
+                                                                               : &READ;
+    session->ops = &part->ops;
+    return session_open(session, request, part->state_bytes, part->prepare, err);
+}
+
+const session_ops_t device_copy_cuda = {.workload = "device", .open = open_cuda};
 const session_ops_t device_copy_cpu = {
     .workload = "device", .open = open_cpu, .output = output_copy, .close = close_case_copy};

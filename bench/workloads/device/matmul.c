@@ -129,9 +129,6 @@ static status_t output(session_t *session, const char *folder, text_list_t *arra
     return STATUS_OK;
 }
 
-static const session_ops_t DEVICE_MATMUL = {
-    .workload = "device", .open = device_matmul_open, .output = output, .close = close_case};
-
 /* ---- open ------------------------------------------------------------------------------------ */
 
 static status_t place(session_t *session, error_t *err) {
@@ -211,10 +208,8 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     return STATUS_OK;
 }
 
-status_t device_matmul_open(session_t *session, const open_request_t *request, error_t *err) {
-    session->ops = &DEVICE_MATMUL;
-    return session_open(session, request, sizeof(state_t), prepare, err);
-}
+const device_part_t device_matmul = {
+    {.output = output, .close = close_case}, sizeof(state_t), prepare};
 
 size_t device_matmul_rows(const case_t *spec) {
     const double elements = (double)case_param_int(spec, "bytes", 0) / sizeof(float);

@@ -222,10 +222,6 @@ static workload_cost_t cost(const case_t *spec) {
     return (workload_cost_t){0};
 }
 
-static void constants(const case_t *spec, text_list_t *defines) {
-    text_list_add_format(defines, "WORK_NS=%lld", (long long)case_param_int(spec, "work_ns", 0));
-}
-
 const workload_t workload_null = {
     .name = "null",
     .summary = "no work: tests the harness itself",
@@ -236,5 +232,4 @@ const workload_t workload_null = {
         NAMES("noop", "steady", "noisy", "bimodal", "drifting", "wrong", "crash", "hang"),
     .cost = cost,
     .tolerance = workload_exact,
-    .constants = constants,
 };
