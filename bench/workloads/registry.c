@@ -47,7 +47,7 @@ static char *module_at(const char *at) {
 
 static void read_module(const char *folder, const char *module, text_list_t *seen,
                         script_t *script) {
-    char *beside = mem_format("%s/%s.py", folder, module);
+    AUTO_FREE char *beside = mem_format("%s/%s.py", folder, module);
     script->is_imported = script->is_imported || strcmp(module, "imported") == 0;
     bool known = strcmp(module, "imported") == 0 ||
                  text_is_one_of(module, PLAIN, sizeof PLAIN / sizeof *PLAIN);
@@ -58,7 +58,6 @@ static void read_module(const char *folder, const char *module, text_list_t *see
         known = other.is_plain;
     }
     script->is_plain = script->is_plain && known;
-    free(beside);
 }
 
 /* "import a.b as c, d" or "from a.b import c". */
@@ -98,12 +97,11 @@ static size_t count_quotes(const char *line) {
 }
 
 static void read_script(const char *folder, const char *stem, text_list_t *seen, script_t *script) {
-    char *path = mem_format("%s/%s.py", folder, stem), *text = NULL;
+    AUTO_FREE char *path = mem_format("%s/%s.py", folder, stem), *text = NULL;
     size_t size;
     error_t ignored = ERROR_INIT; /* its worker will say what is wrong */
     text_list_add(seen, stem);
     *script = (script_t){.is_plain = fs_read(path, &text, &size, &ignored) == STATUS_OK};
-    free(path);
     if (!script->is_plain)
         return;
     for (size_t i = 0; i < sizeof NOT_PLAIN / sizeof *NOT_PLAIN; i++)
@@ -119,7 +117,6 @@ static void read_script(const char *folder, const char *stem, text_list_t *seen,
         }
         quoted = quoted != (count_quotes(line) % 2 == 1);
     }
-    free(text);
 }
 
 static script_t script_of(const char *folder, const char *stem) {
@@ -328,13 +325,12 @@ void workload_complete(const workload_t *workload, case_t *spec) {
     if (spec->dtype == NULL)
         spec->dtype = mem_text(workload->dtypes[0]);
 
-    const char **always = mem_zeroed(workload->n_params + 1, sizeof *always);
+    AUTO_FREE const char **always = mem_zeroed(workload->n_params + 1, sizeof *always);
     size_t n_always = 0;
     for (size_t i = 0; i < workload->n_params; i++)
         if (workload->params[i].always_in_id)
             always[n_always++] = workload->params[i].name;
     case_set_id(spec, &defaults, always, n_always);
-    free(always);
 }
 
 static bool in_range(const param_spec_t *param, const value_t *value) {
@@ -366,8 +362,7 @@ status_t workload_check(const workload_t *workload, const case_t *spec, error_t 
 
 char *workload_group(const workload_t *workload, const case_t *spec) {
     AUTO(case_free) case_t defaults = workload_defaults(workload);
-    char *group = case_group(spec, &defaults);
-    return group;
+    return case_group(spec, &defaults);
 }
 
 char *workload_folder(const char *root, const workload_t *workload) {
@@ -381,35 +376,28 @@ char *workload_folder(const char *root, const workload_t *workload) {
 /* Stems of the files that end in `ending`. */
 static status_t list_stems(const char *root, const workload_t *workload, const char *ending,
                            text_list_t *stems, error_t *err) {
-    char *folder = workload_folder(root, workload);
-    status_t status = STATUS_OK;
-    if (fs_is_folder(folder)) {
-        text_list_t files = {0};
-        status = fs_list(folder, ending, &files, err);
-        for (size_t i = 0; i < files.n; i++) {
-            char *stem = fs_stem(files.items[i]);
-            if (text_is_name(stem)) /* not an editor's ".#01_study.cu" */
-                text_list_add(stems, stem);
-            free(stem);
-        }
-        text_list_free(&files);
+    AUTO_FREE char *folder = workload_folder(root, workload);
+    AUTO(text_list_free) text_list_t files = {0};
+    if (fs_is_folder(folder))
+        TRY(fs_list(folder, ending, &files, err));
+    for (size_t i = 0; i < files.n; i++) {
+        AUTO_FREE char *stem = fs_stem(files.items[i]);
+        if (text_is_name(stem)) /* not an editor's ".#01_study.cu" */
+            text_list_add(stems, stem);
     }
-    free(folder);
-    return status;
+    return STATUS_OK;
 }
 
 /* Of an operator, beside its rungs. */
 static status_t list_implementations(const char *root, const workload_t *workload,
                                      const char *ending, text_list_t *stems, error_t *err) {
-    text_list_t all = {0};
-    status_t status = workload->pytorch_oracle == NULL
-                          ? STATUS_OK
-                          : list_stems(root, workload, ending, &all, err);
+    AUTO(text_list_free) text_list_t all = {0};
+    if (workload->pytorch_oracle != NULL)
+        TRY(list_stems(root, workload, ending, &all, err));
     for (size_t i = 0; i < all.n; i++)
         if (strcmp(all.items[i], "reference") != 0 && all.items[i][0] != '_')
             text_list_add(stems, all.items[i]);
-    text_list_free(&all);
-    return status;
+    return STATUS_OK;
 }
 
 status_t workload_scripts(const workload_t *workload, const char *root, text_list_t *stems,
@@ -419,13 +407,11 @@ status_t workload_scripts(const workload_t *workload, const char *root, text_lis
 
 static status_t list_script_variants(const char *root, const workload_t *workload,
                                      text_list_t *variants, error_t *err) {
-    text_list_t stems = {0};
+    AUTO(text_list_free) text_list_t stems = {0};
     TRY(workload_scripts(workload, root, &stems, err));
-    char *folder = workload_folder(root, workload);
+    AUTO_FREE char *folder = workload_folder(root, workload);
     for (size_t i = 0; i < stems.n; i++)
         script_add_variants(folder, stems.items[i], variants);
-    free(folder);
-    text_list_free(&stems);
     return STATUS_OK;
 }
 
@@ -433,10 +419,8 @@ bool workload_variant_is_for_gpu(const workload_t *workload, const char *engine,
                                  const char *variant) {
     if (strcmp(engine, "python") != 0)
         return false;
-    char *folder = workload_folder(root, workload);
-    const bool is = script_variant_is_for_gpu(folder, variant);
-    free(folder);
-    return is;
+    AUTO_FREE char *folder = workload_folder(root, workload);
+    return script_variant_is_for_gpu(folder, variant);
 }
 
 bool workload_is_in_c(const workload_t *workload, const char *engine) {

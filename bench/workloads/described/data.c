@@ -9,10 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool same(const described_data_t *a, const described_data_t *b) {
-    return a->description == b->description && a->seed == b->seed && strcmp(a->key, b->key) == 0;
-}
-
 /* ---- inputs that a function makes ------------------------------------------------------------- */
 
 static status_t read_exactly(const char *path, void *values, size_t bytes, error_t *err) {
@@ -35,9 +31,9 @@ static void read_made(const described_data_t *data, size_t i, void *values, uint
                   data->shapes[i].name);
         return;
     }
-    char *path = mem_format("%s/%" PRIu64 "/%s", data->made, refill, data->shapes[i].name);
+    AUTO_FREE char *path =
+        mem_format("%s/%" PRIu64 "/%s", data->made, refill, data->shapes[i].name);
     read_exactly(path, values, data->shapes[i].bytes, data->lost);
-    free(path);
 }
 
 status_t described_data_check(const described_data_t *data, error_t *err) {
@@ -66,15 +62,6 @@ static described_data_t *make(const described_data_t *shape) {
     return data;
 }
 
-static void free_data(described_data_t *data) {
-    for (size_t i = 0; i < data->n_arrays; i++)
-        free(data->values[i]);
-    free(data->key);
-    free(data->made);
-    free(data->lost);
-    free(data);
-}
-
 /* Constants and data are the same in each refill: those in place are made again, as a whole training has changed them. */
 void described_data_fill(const described_data_t *data, size_t i, void *values, uint64_t refill) {
     const described_shape_t *size = &data->shapes[i];
@@ -95,15 +82,17 @@ static described_data_t *first;
 described_data_t *described_data_take(const description_t *description, const case_t *spec,
                                       uint64_t seed, const char *made) {
     described_data_t shape = {.description = description, .seed = seed, .made = (char *)made};
-    text_list_t parts = {0};
+    AUTO(text_list_free) text_list_t parts = {0};
     error_t impossible = ERROR_INIT; /* the case has passed workload_check() */
     text_list_add(&parts, spec->dtype);
     for (size_t i = 0; i < spec->n_params; i++)
         text_list_take(&parts, value_text(&spec->params[i].value));
     description_arrays(description, spec, shape.shapes, &shape.n_arrays, &impossible);
-    shape.key = text_list_join(&parts, " ");
+    AUTO_FREE char *key = text_list_join(&parts, " ");
+    shape.key = key;
     described_data_t *data = first;
-    while (data != NULL && !same(data, &shape))
+    while (data != NULL &&
+           (data->description != description || data->seed != seed || strcmp(data->key, key) != 0))
         data = data->next;
     if (data == NULL) {
         data = make(&shape);
@@ -112,8 +101,6 @@ described_data_t *described_data_take(const description_t *description, const ca
     }
     data->users++;
     described_data_refill(data, 0);
-    free(shape.key);
-    text_list_free(&parts);
     return data;
 }
 
@@ -133,7 +120,12 @@ void described_data_release(described_data_t *data) {
     while (*at != data)
         at = &(*at)->next;
     *at = data->next;
-    free_data(data);
+    for (size_t i = 0; i < data->n_arrays; i++)
+        free(data->values[i]);
+    free(data->key);
+    free(data->made);
+    free(data->lost);
+    free(data);
 }
 
 /* ---- outputs --------------------------------------------------------------------------------- */
@@ -169,11 +161,8 @@ bool described_writes(const session_t *session, const described_array_t *array) 
 status_t described_data_write(const described_data_t *data, size_t i, const void *values,
                               const char *folder, error_t *err) {
     const described_shape_t *shape = &data->shapes[i];
-    float *wide = widened(values, shape->n, shape->element);
-    char *path = mem_format("%s/%s.npy", folder, shape->name);
-    const status_t status = npy_write(path, NPY_TYPES[shape->element], wide != NULL ? wide : values,
-                                      shape->sizes, shape->array->n_dimensions, err);
-    free(path);
-    free(wide);
-    return status;
+    AUTO_FREE float *wide = widened(values, shape->n, shape->element);
+    AUTO_FREE char *path = mem_format("%s/%s.npy", folder, shape->name);
+    return npy_write(path, NPY_TYPES[shape->element], wide != NULL ? wide : values, shape->sizes,
+                     shape->array->n_dimensions, err);
 }

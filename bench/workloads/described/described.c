@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 #include "model/result.h"
-#include "workloads/described/description_names.h"
+#include "workloads/described/description_read.h"
 #include "workloads/described/launches.h"
 #include "workloads/described/signature.h"
 #include "workloads/described/temporaries.h"
@@ -181,25 +181,21 @@ static char *upper_case(const char *name) {
 }
 
 static void add_upper(text_list_t *defines, const char *name, int64_t value) {
-    char *upper = upper_case(name);
+    AUTO_FREE char *upper = upper_case(name);
     text_list_add_format(defines, "%s=%" PRId64, upper, value);
-    free(upper);
 }
 
 /* LAYERS=4,5,1, for an array's values; N_LAYERS=3; LAYERS_0=4, …, for #if. */
 static void add_list(text_list_t *defines, const char *name, const value_t *list) {
-    text_list_t items = {0};
-    char *upper = upper_case(name);
+    AUTO(text_list_free) text_list_t items = {0};
+    AUTO_FREE char *upper = upper_case(name);
     text_list_add_format(defines, "N_%s=%zu", upper, list->n_ints);
     for (size_t i = 0; i < list->n_ints; i++) {
         text_list_add_format(&items, "%" PRId64, list->ints[i]);
         text_list_add_format(defines, "%s_%zu=%" PRId64, upper, i, list->ints[i]);
     }
-    char *joined = text_list_join(&items, ",");
+    AUTO_FREE char *joined = text_list_join(&items, ",");
     text_list_add_format(defines, "%s=%s", upper, joined);
-    free(joined);
-    free(upper);
-    text_list_free(&items);
 }
 
 /* Is it that of a letter or an array? */
@@ -221,22 +217,20 @@ static bool is_in_parts(const description_t *d, size_t param, const case_t *spec
 }
 
 static void add_refused(text_list_t *defines, const char *name) {
-    char *upper = upper_case(name);
+    AUTO_FREE char *upper = upper_case(name);
     text_list_add_format(defines,
                          "%s=" WORKLOAD_SKIPS
                          "copy=overlapped launches kernels for parts of %s, and this one is "
                          "compiled for all of it: it mentions %s",
                          upper, name, upper);
-    free(upper);
 }
 
 static void constants(const case_t *spec, text_list_t *defines) {
     const description_t *d = described_find(spec->workload);
     const size_t dtype = description_dtype(d, spec);
     for (size_t i = 0; i < d->dtypes.n; i++) {
-        char *name = mem_format("DTYPE_%s", d->dtypes.items[i]);
+        AUTO_FREE char *name = mem_format("DTYPE_%s", d->dtypes.items[i]);
         add_upper(defines, name, i == dtype);
-        free(name);
     }
     const bool narrow = !signature_is_wide(spec);
     text_list_add_format(defines, "WORKLOAD_F16=%d", narrow && uses(d, dtype, ELEMENT_F16));
@@ -357,19 +351,16 @@ status_t described_request(const description_t *d, const case_t *spec, json_t **
 /* Its values, and what kernels have it as: "1 or more; compiled in as COLS". */
 static char *param_summary(const description_t *d, size_t i) {
     const char *name = d->params.items[i];
-    char *values = d->most[i] < (int64_t)DESCRIBED_LARGEST
-                       ? mem_format("%" PRId64 "…%" PRId64, d->least[i], d->most[i])
-                       : mem_format("%" PRId64 " or more", d->least[i]);
-    char *upper = upper_case(name);
-    char *text = d->lists[i].n > 0 ? mem_format("%zu…%zu of %s; compiled in as %s",
-                                                d->least_items[i], d->most_items[i], values, upper)
-                 : d->offered[i]   ? mem_format("%s; argument long long %s, or compiled in as %s",
-                                                values, name, upper)
-                 : d->constant[i]  ? mem_format("%s; compiled in as %s", values, upper)
-                                   : mem_format("%s; argument long long %s", values, name);
-    free(upper);
-    free(values);
-    return text;
+    AUTO_FREE char *upper = upper_case(name),
+                   *values = d->most[i] < (int64_t)DESCRIBED_LARGEST
+                                 ? mem_format("%" PRId64 "…%" PRId64, d->least[i], d->most[i])
+                                 : mem_format("%" PRId64 " or more", d->least[i]);
+    return d->lists[i].n > 0 ? mem_format("%zu…%zu of %s; compiled in as %s", d->least_items[i],
+                                          d->most_items[i], values, upper)
+           : d->offered[i]
+               ? mem_format("%s; argument long long %s, or compiled in as %s", values, name, upper)
+           : d->constant[i] ? mem_format("%s; compiled in as %s", values, upper)
+                            : mem_format("%s; argument long long %s", values, name);
 }
 
 static bool has_loss(const description_t *d) {
@@ -407,7 +398,7 @@ static size_t add_scalars(described_entry_t *entry, size_t n) {
         const described_scalar_t *scalar = &d->scalars[i];
         if (!scalar->is_param)
             continue;
-        json_t *value = json_real(scalar->value);
+        json_auto_t *value = json_real(scalar->value);
         entry->params[n++] =
             (param_spec_t){.name = scalar->name,
                            .kind = VALUE_REAL,
@@ -416,7 +407,6 @@ static size_t add_scalars(described_entry_t *entry, size_t n) {
                            .default_json = json_dumps(value, JSON_ENCODE_ANY),
                            .summary = mem_format("%g…%g; argument %s", scalar->least, scalar->most,
                                                  element_name(scalar->element))};
-        json_decref(value);
     }
     return n;
 }
@@ -528,21 +518,27 @@ static status_t check_name(const char *folder, const description_t *d,
                    : error_set(err, STATUS_USAGE,
                                "%s: a file of the workload \"%s\" was changed while it was in use",
                                folder, d->name);
-    char *path = description_path(folder);
-    error_set(err, STATUS_USAGE, "%s: $.name: \"%s\" is the name of %s: choose another", path,
-              d->name, of);
-    free(path);
-    return STATUS_USAGE;
+    AUTO_FREE char *path = description_path(folder);
+    return error_set(err, STATUS_USAGE, "%s: $.name: \"%s\" is the name of %s: choose another",
+                     path, d->name, of);
+}
+
+/* NULL: its description is wrong. */
+static described_entry_t *load_entry(const char *folder, error_t *err) {
+    described_entry_t *entry = mem_zeroed(1, sizeof *entry);
+    if (description_load(folder, &entry->description, err) == STATUS_OK)
+        return entry;
+    free(entry);
+    return NULL;
 }
 
 static status_t add_folder(const char *folder, described_entry_t *entry,
                            bool (*is_taken)(const char *name), error_t *err) {
     status_t status = check_name(folder, &entry->description, is_taken, err);
     if (status == STATUS_OK && find_added(entry->description.name) == NULL) {
-        char *advice = description_advice(&entry->description);
+        AUTO_FREE char *advice = description_advice(&entry->description);
         if (advice != NULL && described_tell != NULL)
             described_tell(advice);
-        free(advice);
         add_entry(entry);
         return STATUS_OK;
     }
@@ -564,41 +560,35 @@ static struct {
 
 void described_search(const char *root, bool (*is_taken)(const char *name),
                       void (*left_out)(const char *why)) {
-    char *kernels = fs_join(root, "kernels");
+    AUTO_FREE char *kernels = fs_join(root, "kernels");
     text_list_add_new(&search.folders, kernels);
     search.has_read_all = false;
     search.is_taken = is_taken;
     search.left_out = left_out;
-    free(kernels);
 }
 
 /* A wrong description must not keep other workloads from running. */
 static void read_folder(const char *folder) {
-    char *file = description_path(folder);
-    if (!text_list_has(&search.read, folder) && fs_exists(file)) {
-        described_entry_t *entry = mem_zeroed(1, sizeof *entry);
-        error_t why = ERROR_INIT;
-        text_list_add(&search.read, folder);
-        status_t status = description_load(folder, &entry->description, &why);
+    AUTO_FREE char *file = description_path(folder);
+    error_t why = ERROR_INIT;
+    if (text_list_has(&search.read, folder) || !fs_exists(file))
+        return;
+    text_list_add(&search.read, folder);
+    described_entry_t *entry = load_entry(folder, &why);
+    if (entry != NULL)
         entry->description.is_of_project = true;
-        if (status == STATUS_OK)
-            status = add_folder(folder, entry, search.is_taken, &why);
-        else
-            free(entry);
-        if (status != STATUS_OK && search.left_out != NULL)
-            search.left_out(why.text);
-    }
-    free(file);
+    if ((entry == NULL || add_folder(folder, entry, search.is_taken, &why) != STATUS_OK) &&
+        search.left_out != NULL)
+        search.left_out(why.text);
 }
 
 /* Let the described workload of this folder be number `at`. Returns 1, or 0 if there is none. */
 static size_t place(const char *folder, size_t at) {
-    char *path = realpath(folder, NULL);
+    AUTO_FREE char *path = realpath(folder, NULL);
     size_t i = at;
     while (i < n_entries && (path == NULL || entries[i]->description.folder == NULL ||
                              strcmp(entries[i]->description.folder, path) != 0))
         i++;
-    free(path);
     if (i >= n_entries)
         return 0;
     described_entry_t *entry = entries[i];
@@ -614,16 +604,13 @@ static void read_all(void) {
         return;
     search.has_read_all = true;
     for (size_t i = 0; i < search.folders.n; i++) {
-        text_list_t names = {0};
-        error_t ignored = ERROR_INIT; /* without the folder there are none */
-        fs_list(search.folders.items[i], "", &names, &ignored);
+        AUTO(text_list_free) text_list_t names = {0};
+        fs_list(search.folders.items[i], "", &names, NULL); /* without the folder there are none */
         for (size_t k = 0; k < names.n; k++) {
-            char *folder = fs_join(search.folders.items[i], names.items[k]);
+            AUTO_FREE char *folder = fs_join(search.folders.items[i], names.items[k]);
             read_folder(folder);
             n_placed += place(folder, n_placed);
-            free(folder);
         }
-        text_list_free(&names);
     }
 }
 
@@ -633,9 +620,8 @@ static const described_entry_t *find(const char *name) {
         !text_is_name(name))
         return find_added(name);
     for (size_t i = 0; i < search.folders.n; i++) {
-        char *folder = fs_join(search.folders.items[i], name);
+        AUTO_FREE char *folder = fs_join(search.folders.items[i], name);
         read_folder(folder);
-        free(folder);
     }
     if (find_added(name) == NULL)
         read_all();
@@ -659,16 +645,13 @@ const workload_t *described_workload(size_t index) {
 
 status_t described_add(const char *folder, bool (*is_taken)(const char *name),
                        const description_t **added, error_t *err) {
-    described_entry_t *entry = mem_zeroed(1, sizeof *entry);
-    if (description_load(folder, &entry->description, err) != STATUS_OK) {
-        free(entry);
+    described_entry_t *entry = load_entry(folder, err);
+    if (entry == NULL)
         return STATUS_USAGE;
-    }
-    char *name = mem_text(entry->description.name);
+    AUTO_FREE char *name = mem_text(entry->description.name);
     find(name);
     const status_t status = add_folder(folder, entry, is_taken, err);
     *added = described_find(name);
-    free(name);
     return status;
 }
 

@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
-#include "workloads/described/description_params.h"
 #include "workloads/described/description_read.h"
 
 #include <inttypes.h>
@@ -308,14 +307,13 @@ static bool has_choice(const case_t *spec, const char *technique, const char *ch
 /* The host sees NaNs disappear. */
 static status_t check_polling(const description_t *description, const case_t *spec, error_t *err) {
     for (size_t i = 0; i < description->n_arrays; i++) {
-        described_shape_t shape;
-        if (!description->arrays[i].is_output)
-            continue;
-        TRY(description_shape(description, i, spec, &shape, err));
-        if (shape.element != ELEMENT_F32 && shape.element != ELEMENT_F16)
+        const described_array_t *array = &description->arrays[i];
+        const element_t element =
+            description_element_of(description, array, description_dtype(description, spec));
+        if (array->is_output && element != ELEMENT_F32 && element != ELEMENT_F16)
             return error_set(err, STATUS_FAILED,
                              "wait=poll: found the output %s of %s, expected f32 or f16",
-                             description->arrays[i].name, element_name(shape.element));
+                             array->name, element_name(element));
     }
     return STATUS_OK;
 }
@@ -379,17 +377,17 @@ static status_t evaluate(const description_t *description, const case_t *spec, b
                          error_t *err) {
     described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n, steps;
+    workload_cost_t cost;
     TRY(description_where(description, spec, allowed, err));
-    if (*allowed)
-        TRY(description_steps(description, spec, &steps, err));
-    if (*allowed)
-        TRY(description_arrays(description, spec, shapes, &n, err));
-    for (size_t i = 0; *allowed && i < description->n_scalars; i++) {
+    if (!*allowed)
+        return STATUS_OK;
+    TRY(description_steps(description, spec, &steps, err));
+    TRY(description_arrays(description, spec, shapes, &n, err));
+    for (size_t i = 0; i < description->n_scalars; i++) {
         double value;
         TRY(description_scalar(description, i, spec, &value, err));
     }
-    workload_cost_t cost;
-    return *allowed ? description_cost(description, spec, &cost, err) : STATUS_OK;
+    return description_cost(description, spec, &cost, err);
 }
 
 /* Every expression has a value at the default params, which `where` allows at least with the default dtype. */
@@ -484,17 +482,18 @@ static status_t check_splits(const node_t *top, description_t *description, erro
     return STATUS_OK;
 }
 
+static status_t read_and_check(const node_t *top, description_t *description, error_t *err) {
+    TRY(read_description(top, description, err));
+    TRY(check_splits(top, description, err));
+    TRY(check_defaults(top, description, err));
+    return check_techniques(top, description, err);
+}
+
 status_t description_parse(const char *file, const json_t *json, description_t *description,
                            error_t *err) {
     *description = (description_t){.json = json_incref((json_t *)json)};
     const node_t top = node_root(file, json);
-    status_t status = read_description(&top, description, err);
-    if (status == STATUS_OK)
-        status = check_splits(&top, description, err);
-    if (status == STATUS_OK)
-        status = check_defaults(&top, description, err);
-    if (status == STATUS_OK)
-        status = check_techniques(&top, description, err);
+    const status_t status = read_and_check(&top, description, err);
     if (status != STATUS_OK)
         description_free(description);
     return status;
@@ -503,22 +502,16 @@ status_t description_parse(const char *file, const json_t *json, description_t *
 static const char NAME[] = "workload.json", FORMER_NAME[] = "operator.json";
 
 char *description_path(const char *folder) {
-    char *path = fs_join(folder, NAME), *former = fs_join(folder, FORMER_NAME);
-    const bool is_former = !fs_exists(path) && fs_exists(former);
-    free(is_former ? path : former);
-    return is_former ? former : path;
+    AUTO_FREE char *path = fs_join(folder, NAME), *former = fs_join(folder, FORMER_NAME);
+    return mem_text(!fs_exists(path) && fs_exists(former) ? former : path);
 }
 
 char *description_advice(const description_t *description) {
-    char *path = description_path(description->folder), *advice = NULL;
-    if (text_ends(path, FORMER_NAME)) {
-        char *shown = fs_from_here(path);
-        advice = mem_format("%s: rename it to %s: the old name is read for one release only", shown,
-                            NAME);
-        free(shown);
-    }
-    free(path);
-    return advice;
+    AUTO_FREE char *path = description_path(description->folder), *shown = fs_from_here(path);
+    return text_ends(path, FORMER_NAME)
+               ? mem_format("%s: rename it to %s: the old name is read for one release only", shown,
+                            NAME)
+               : NULL;
 }
 
 /* The description counts under its former name: to rename it changes no hash of a saved run. */
@@ -529,9 +522,9 @@ static char *file_path(const char *folder, const char *name) {
 /* Add a file's name and content to `hash` (may be NULL); `own` gets the hash of the content alone. */
 static status_t hash_file(hash_t *hash, const char *folder, const char *name, char own[HASH_TEXT],
                           error_t *err) {
-    char *path = file_path(folder, name), *data = NULL;
+    AUTO_FREE char *path = file_path(folder, name), *data = NULL;
     size_t size = 0;
-    status_t status = fs_is_folder(path) ? STATUS_OK : fs_read(path, &data, &size, err);
+    const status_t status = fs_is_folder(path) ? STATUS_OK : fs_read(path, &data, &size, err);
     hash_t *alone = hash_new();
     if (data != NULL)
         hash_add(alone, data, size);
@@ -540,25 +533,22 @@ static status_t hash_file(hash_t *hash, const char *folder, const char *name, ch
         hash_add_text(hash, name);
         hash_add(hash, data, size);
     }
-    free(data);
-    free(path);
     return status;
 }
 
 static status_t hash_folder(const char *folder, described_files_t *files, char text[HASH_TEXT],
                             error_t *err) {
     text_list_t *names = &files->names;
-    hash_t *hash = hash_new();
     text_list_add(names, FORMER_NAME);
-    status_t status = fs_list(folder, ".py", names, err);
-    if (status == STATUS_OK)
-        status = fs_list(folder, ".cu", names, err);
-    if (status == STATUS_OK)
-        status = fs_list(folder, ".c", names, err);
-    if (status == STATUS_OK && !text_list_has(names, "reference.py"))
-        status =
-            error_set(err, STATUS_USAGE,
-                      "%s: found no reference.py, which a workload needs beside %s", folder, NAME);
+    TRY(fs_list(folder, ".py", names, err));
+    TRY(fs_list(folder, ".cu", names, err));
+    TRY(fs_list(folder, ".c", names, err));
+    if (!text_list_has(names, "reference.py"))
+        return error_set(err, STATUS_USAGE,
+                         "%s: found no reference.py, which a workload needs beside %s", folder,
+                         NAME);
+    hash_t *hash = hash_new();
+    status_t status = STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < names->n; i++) {
         char own[HASH_TEXT];
         status = hash_file(hash, folder, names->items[i], own, err);
@@ -570,21 +560,16 @@ static status_t hash_folder(const char *folder, described_files_t *files, char t
 
 /* Does reference.py define this function? Its worker says what is wrong with it. */
 static bool reference_defines(const char *folder, const char *name) {
-    char *path = fs_join(folder, "reference.py"), *text = NULL;
-    char *function = mem_format("def %s(", name), *value = mem_format("%s =", name);
+    AUTO_FREE char *path = fs_join(folder, "reference.py"), *text = NULL,
+                   *function = mem_format("def %s(", name), *value = mem_format("%s =", name);
     size_t size;
     bool has = false;
     error_t unreadable = ERROR_INIT;
-    if (fs_read(path, &text, &size, &unreadable) == STATUS_OK) {
-        text_list_t lines = text_split(text, '\n');
-        for (size_t i = 0; i < lines.n; i++)
-            has |= text_starts(lines.items[i], function) || text_starts(lines.items[i], value);
-        text_list_free(&lines);
-    }
-    free(text);
-    free(value);
-    free(function);
-    free(path);
+    if (fs_read(path, &text, &size, &unreadable) != STATUS_OK)
+        return false;
+    AUTO(text_list_free) text_list_t lines = text_split(text, '\n');
+    for (size_t i = 0; i < lines.n; i++)
+        has |= text_starts(lines.items[i], function) || text_starts(lines.items[i], value);
     return has;
 }
 
@@ -617,45 +602,39 @@ status_t description_check_files(const description_t *description, error_t *err)
             continue;
         if (hash_file(NULL, description->folder, name, now, &gone) != STATUS_OK ||
             strcmp(now, files->hashes.items[i]) != 0) {
-            char *path = file_path(description->folder, name);
-            error_set(err, STATUS_FAILED, "%s was changed during the run", path);
-            free(path);
-            return STATUS_FAILED;
+            AUTO_FREE char *path = file_path(description->folder, name);
+            return error_set(err, STATUS_FAILED, "%s was changed during the run", path);
         }
     }
     return STATUS_OK;
 }
 
+static status_t load(const char *folder, description_t *description, error_t *err) {
+    AUTO_FREE char *path = description_path(folder), *text = NULL;
+    json_auto_t *json = NULL;
+    TRY(node_read(path, &text, err));
+    TRY(node_parse(path, text, &json, err));
+    AUTO(free_files) described_files_t files = {0};
+    char hash[HASH_TEXT];
+    TRY(hash_folder(folder, &files, hash, err));
+    TRY(description_parse(path, json, description, err));
+    memcpy(description->hash, hash, sizeof hash);
+    description->files = files;
+    files = (described_files_t){0};
+    description->folder = realpath(folder, NULL);
+    description->has_jax =
+        reference_defines(folder, description->steps != NULL ? "jax_step" : "jax_reference");
+    description->has_manual_training = reference_defines(folder, "manual_training");
+    description->has_dataloader = reference_defines(folder, "dataloader");
+    description->has_evaluate = reference_defines(folder, "evaluate");
+    return find_c_reference(folder, description, err);
+}
+
 status_t description_load(const char *folder, description_t *description, error_t *err) {
     *description = (description_t){0};
-    char *path = description_path(folder), *text = NULL, hash[HASH_TEXT];
-    described_files_t files = {0};
-    json_t *json = NULL;
-    status_t status = node_read(path, &text, err);
-    if (status == STATUS_OK)
-        status = node_parse(path, text, &json, err);
-    if (status == STATUS_OK)
-        status = hash_folder(folder, &files, hash, err);
-    if (status == STATUS_OK)
-        status = description_parse(path, json, description, err);
-    if (status != STATUS_OK) {
-        free_files(&files);
-    } else {
-        memcpy(description->hash, hash, sizeof hash);
-        description->files = files;
-        description->folder = realpath(folder, NULL);
-        description->has_jax =
-            reference_defines(folder, description->steps != NULL ? "jax_step" : "jax_reference");
-        description->has_manual_training = reference_defines(folder, "manual_training");
-        description->has_dataloader = reference_defines(folder, "dataloader");
-        description->has_evaluate = reference_defines(folder, "evaluate");
-        status = find_c_reference(folder, description, err);
-        if (status != STATUS_OK)
-            description_free(description);
-    }
-    json_decref(json);
-    free(text);
-    free(path);
+    const status_t status = load(folder, description, err);
+    if (status != STATUS_OK)
+        description_free(description);
     return status;
 }
 

@@ -2,9 +2,6 @@
 
 #include "base/memory.h"
 #include "model/result.h"
-#include "workloads/described/description_names.h"
-#include "workloads/described/description_params.h"
-#include "workloads/described/dtypes.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -26,26 +23,28 @@ static scope_t scope_of(const description_t *description, const described_array_
                      .lists = description->lists};
 }
 
+static status_t parse(const node_t *node, const char *text, const scope_t *scope,
+                      expression_t **expression, error_t *err) {
+    error_t wrong = ERROR_INIT;
+    return expression_parse(text, scope, expression, &wrong) == STATUS_OK
+               ? STATUS_OK
+               : node_error(node, err, "%s", wrong.text);
+}
+
 /* An integer of at least `least`, or an expression over the params; `array`: its number in a list, too. */
 static status_t read_expression_of(const node_t *node, const description_t *description,
                                    const described_array_t *array, int64_t least,
                                    expression_t **expression, error_t *err) {
     const char *names[DESCRIBED_VALUES];
     const scope_t scope = scope_of(description, array, 0, names);
-    error_t wrong = ERROR_INIT;
-    status_t status;
-    if (json_is_integer(node->json)) {
-        int64_t value = 0;
-        TRY(node_integer(node, (double)least, DESCRIBED_LARGEST, &value, err));
-        char *text = mem_format("%" PRId64, value);
-        status = expression_parse(text, &scope, expression, &wrong);
-        free(text);
-    } else if (json_is_string(node->json)) {
-        status = expression_parse(json_string_value(node->json), &scope, expression, &wrong);
-    } else {
+    int64_t value = 0;
+    if (json_is_string(node->json))
+        return parse(node, json_string_value(node->json), &scope, expression, err);
+    if (!json_is_integer(node->json))
         return node_expected(node, err, "an integer or a string with an expression");
-    }
-    return status == STATUS_OK ? STATUS_OK : node_error(node, err, "%s", wrong.text);
+    TRY(node_integer(node, (double)least, DESCRIBED_LARGEST, &value, err));
+    AUTO_FREE char *text = mem_format("%" PRId64, value);
+    return parse(node, text, &scope, expression, err);
 }
 
 static status_t read_bound(const node_t *node, const description_t *description,
@@ -53,15 +52,16 @@ static status_t read_bound(const node_t *node, const description_t *description,
                            error_t *err) {
     const char *names[DESCRIBED_VALUES];
     const scope_t scope = scope_of(description, array, description->n_own, names);
-    error_t wrong = ERROR_INIT;
-    return expression_parse(json_string_value(node->json), &scope, expression, &wrong) == STATUS_OK
-               ? STATUS_OK
-               : node_error(node, err, "%s", wrong.text);
+    return parse(node, json_string_value(node->json), &scope, expression, err);
 }
 
-static status_t read_expression(const node_t *node, const description_t *description, int64_t least,
+/* Of a key, if it is there. */
+static status_t read_expression(const node_t *object, const char *key,
+                                const description_t *description, int64_t least,
                                 expression_t **expression, error_t *err) {
-    return read_expression_of(node, description, NULL, least, expression, err);
+    const node_t node = node_member(object, key);
+    return node_exists(&node) ? read_expression_of(&node, description, NULL, least, expression, err)
+                              : STATUS_OK;
 }
 
 /* ==== fills =================================================================================== */
@@ -395,14 +395,6 @@ static status_t read_array(const node_t *node, description_t *description, descr
     return array->is_output ? read_tolerance(&tolerance, description, array, err) : STATUS_OK;
 }
 
-static status_t read_flag(const node_t *object, const char *key, bool *flag, error_t *err) {
-    const node_t node = node_member(object, key);
-    if (node_exists(&node) && !json_is_boolean(node.json))
-        return node_expected(&node, err, "true or false");
-    *flag = json_is_true(node.json);
-    return STATUS_OK;
-}
-
 /* How an input gets to the kernel, if no sample copies it. */
 static status_t read_role(const node_t *input, described_array_t *array, error_t *err) {
     static const char *const ROLES[] = {"weights", "resident"};
@@ -434,7 +426,7 @@ static status_t read_repeat(const node_t *input, const description_t *descriptio
             return node_error(&name, err,
                               "found the list \"%s\", whose part has the name of the array %s",
                               json_string_value(name.json), description->arrays[i].name);
-    return read_expression(&repeat, description, 1, &array->repeat, err);
+    return read_expression(input, "repeat", description, 1, &array->repeat, err);
 }
 
 static status_t read_input(const node_t *node, description_t *description, error_t *err) {
@@ -469,8 +461,7 @@ static status_t read_curve(const node_t *node, const description_t *description,
         return node_error(&every, err, "only with \"curve\": true");
     if (array->is_curve && array->n_dimensions == 0)
         return node_expected(&shape, err, "the number of values first: [\"steps\"]");
-    return node_exists(&every) ? read_expression(&every, description, 1, &array->every, err)
-                               : STATUS_OK;
+    return read_expression(node, "every", description, 1, &array->every, err);
 }
 
 static status_t read_output(const node_t *node, description_t *description, error_t *err) {
@@ -525,7 +516,6 @@ static status_t read_training(const node_t *top, description_t *description, err
     TRY(node_object(&training, KEYS, 4, 1, err));
     const node_t whole = node_member(&training, "whole"), seed = node_member(&training, "seed");
     const node_t bounded_by = node_member(&training, "bounded_by"),
-                 steps = node_member(&training, "steps"),
                  taken = node_member(&params, DESCRIBED_STEP);
     if (node_exists(&taken))
         return node_error(&taken, err, "found the name \"%s\", which a training has for its steps",
@@ -537,11 +527,9 @@ static status_t read_training(const node_t *top, description_t *description, err
     }
     if (node_exists(&seed) && !node_exists(&whole))
         return node_error(&seed, err, "only with \"whole\", whose inputs are those of the seed");
-    if (node_exists(&whole))
-        TRY(read_expression(&whole, description, 1, &description->whole, err));
-    if (node_exists(&seed))
-        TRY(read_expression(&seed, description, 1, &description->seed, err));
-    return read_expression(&steps, description, 1, &description->steps, err);
+    TRY(read_expression(&training, "whole", description, 1, &description->whole, err));
+    TRY(read_expression(&training, "seed", description, 1, &description->seed, err));
+    return read_expression(&training, "steps", description, 1, &description->steps, err);
 }
 
 /* ---- scalars ---------------------------------------------------------------------------------- */
@@ -577,7 +565,7 @@ static status_t read_scalar(const node_t *node, description_t *description, erro
     element_find(DTYPES[index], &scalar->element);
     const element_range_t range = element_range(scalar->element);
     if (json_is_string(value.json)) {
-        TRY(read_expression(&value, description, 0, &scalar->expression, err));
+        TRY(read_expression(node, "value", description, 0, &scalar->expression, err));
     } else if (element_is_float(scalar->element)) {
         TRY(node_number(&value, range.least, range.most, &scalar->value, err));
     } else {
@@ -615,16 +603,12 @@ static status_t read_cost(const node_t *top, description_t *description, error_t
     if (!node_exists(&cost))
         return STATUS_OK;
     TRY(node_object(&cost, KEYS, json_is_object(dtypes.json) ? 3 : 4, 0, err));
-    node_t working_set = node_member(&cost, "working_set"), bytes = node_member(&cost, "bytes"),
-           flops = node_member(&cost, "flops");
-    node_t math = node_member(&cost, "math");
-    if (node_exists(&bytes))
-        TRY(read_expression(&bytes, description, 0, &description->cost.bytes, err));
-    if (node_exists(&working_set))
-        TRY(read_expression(&working_set, description, 1, &description->cost.working_set, err));
-    if (node_exists(&flops))
-        TRY(read_expression(&flops, description, 0, &description->cost.flops, err));
-    else if (node_exists(&math))
+    const node_t flops = node_member(&cost, "flops"), math = node_member(&cost, "math");
+    described_cost_t *of = &description->cost;
+    TRY(read_expression(&cost, "bytes", description, 0, &of->bytes, err));
+    TRY(read_expression(&cost, "working_set", description, 1, &of->working_set, err));
+    TRY(read_expression(&cost, "flops", description, 0, &of->flops, err));
+    if (node_exists(&math) && !node_exists(&flops))
         return node_error(&flops, err, "missing: \"math\" is the rate of \"flops\"");
     return dtypes_read_former_math(&math, description, err);
 }
@@ -684,15 +668,13 @@ status_t read_description(const node_t *top, description_t *description, error_t
     TRY(read_params(top, description, err));
     TRY(read_size(top, description, err));
     TRY(read_training(top, description, err));
-    node_t where = node_member(top, "where");
     TRY(dtypes_read(top, description, err));
     TRY(read_study(top, description, err));
     TRY(read_techniques(top, description, err));
     TRY(read_arrays(top, description, err));
     TRY(read_flag(top, "splits", &description->splits, err));
     TRY(read_scalars(top, description, err));
-    if (node_exists(&where))
-        TRY(read_expression(&where, description, 0, &description->where, err));
+    TRY(read_expression(top, "where", description, 0, &description->where, err));
     TRY(read_cost(top, description, err));
     TRY(read_deterministic(top, description, err));
     TRY(read_compare(top, description, err));

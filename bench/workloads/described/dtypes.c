@@ -1,4 +1,4 @@
-#include "workloads/described/dtypes.h"
+#include "workloads/described/description_read.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -325,21 +325,16 @@ static void close_case(session_t *session) {
 static status_t write_doubles(const described_c_t *s, size_t i, const char *ending,
                               const double *values, const char *folder, error_t *err) {
     const described_shape_t *shape = &s->data->shapes[i];
-    char *path = mem_format("%s/%s%s.npy", folder, shape->name, ending);
-    const status_t status =
-        npy_write(path, "f8", values, shape->sizes, shape->array->n_dimensions, err);
-    free(path);
-    return status;
+    AUTO_FREE char *path = mem_format("%s/%s%s.npy", folder, shape->name, ending);
+    return npy_write(path, "f8", values, shape->sizes, shape->array->n_dimensions, err);
 }
 
 /* What an array in place holds before a run. */
 static status_t write_initial(const described_c_t *s, size_t i, const char *folder, error_t *err) {
     const described_shape_t *shape = &s->data->shapes[i];
-    double *values = mem_alloc(shape->n * sizeof *values);
+    AUTO_FREE double *values = mem_alloc(shape->n * sizeof *values);
     widen(values, s->data->values[i], shape->n, shape->element);
-    const status_t status = write_doubles(s, i, ".initial", values, folder, err);
-    free(values);
-    return status;
+    return write_doubles(s, i, ".initial", values, folder, err);
 }
 
 static status_t write_arrays(const session_t *session, bool last, const char *folder,

@@ -117,16 +117,15 @@ status_t launches_take(const void *table, size_t bytes, const char *workspace, l
 status_t launches_read(const cubin_t *cubin, launches_t *launches, error_t *err) {
     const size_t bytes = cubin_object_size(cubin, "launches");
     char workspace[WORKSPACE_TEXT] = "";
-    char *table = mem_zeroed(bytes + 1, 1);
-    status_t status = bytes > 0 ? cubin_object(cubin, "launches", table, bytes, err) : STATUS_OK;
-    if (status == STATUS_OK && cubin_object_size(cubin, "workspace_bytes") > 0)
-        status = cubin_object(cubin, "workspace_bytes", workspace, sizeof workspace, err);
-    if (status == STATUS_OK)
-        status = launches_take(table, bytes, workspace, launches, err);
+    AUTO_FREE char *table = mem_zeroed(bytes + 1, 1);
+    if (bytes > 0)
+        TRY(cubin_object(cubin, "launches", table, bytes, err));
+    if (cubin_object_size(cubin, "workspace_bytes") > 0)
+        TRY(cubin_object(cubin, "workspace_bytes", workspace, sizeof workspace, err));
+    const status_t status = launches_take(table, bytes, workspace, launches, err);
     launches->as_graph = cubin_object_size(cubin, "launched_as_graph") > 0;
     launches->algorithmic = cubin_object_size(cubin, "is_algorithmic") > 0;
     launches->temporaries_after_wait = cubin_object_size(cubin, "temporaries_after_wait") > 0;
-    free(table);
     return status;
 }
 
@@ -309,35 +308,35 @@ static status_t check_constants(const described_launch_t *launch, error_t *err) 
     return all ? check_threads(&size, err) : STATUS_OK;
 }
 
+static status_t check_launch(const description_t *description, const described_launch_t *launch,
+                             const text_list_t *kernels, const scope_t *scope, error_t *err) {
+    AUTO_FREE char *found = text_list_join(kernels, ", ");
+    if (!text_list_has(kernels, launch->entry))
+        return error_set(err, STATUS_FAILED, "it has no kernel \"%s\"; found: %s", launch->entry,
+                         kernels->n > 0 ? found : "none");
+    if (launch->every[0] != '\0' && description->steps == NULL)
+        return error_set(err, STATUS_FAILED, "kernel \"%s\": every: \"%s\": only with \"training\"",
+                         launch->entry, launch->every);
+    TRY(check_expressions(launch, scope, err));
+    return check_constants(launch, err) == STATUS_OK
+               ? STATUS_OK
+               : error_within(err, "kernel \"%s\"", launch->entry);
+}
+
 status_t launches_check(const description_t *description, const cubin_t *cubin, error_t *err) {
     launches_t launches;
     const char *names[DESCRIBED_PARAMS + 1];
     const scope_t scope = table_text_scope(description, names);
-    text_list_t kernels = {0};
+    AUTO(text_list_free) text_list_t kernels = {0};
     TRY(launches_read(cubin, &launches, err));
-    status_t status = cubin_kernels(cubin, &kernels, err);
-    if (status == STATUS_OK && launches.items[0].overlaps && description->steps == NULL)
-        status = error_set(err, STATUS_FAILED,
-                           "its LAUNCHES[0] overlaps: found 1, expected 0: no run may start before "
-                           "the last one has ended");
-    for (size_t i = 0; i < launches.n && status == STATUS_OK; i++) {
-        const described_launch_t *launch = &launches.items[i];
-        char *found = text_list_join(&kernels, ", ");
-        if (!text_list_has(&kernels, launch->entry))
-            status = error_set(err, STATUS_FAILED, "it has no kernel \"%s\"; found: %s",
-                               launch->entry, kernels.n > 0 ? found : "none");
-        else if (launch->every[0] != '\0' && description->steps == NULL)
-            status = error_set(err, STATUS_FAILED,
-                               "kernel \"%s\": every: \"%s\": only with \"training\"",
-                               launch->entry, launch->every);
-        else
-            status = check_expressions(launch, &scope, err);
-        if (status == STATUS_OK && check_constants(launch, err) != STATUS_OK)
-            status = error_within(err, "kernel \"%s\"", launch->entry);
-        free(found);
-    }
-    text_list_free(&kernels);
-    if (status == STATUS_OK && table_text_check(launches.workspace, &scope, err) != STATUS_OK)
-        status = error_within(err, "WORKSPACE");
-    return status;
+    TRY(cubin_kernels(cubin, &kernels, err));
+    if (launches.items[0].overlaps && description->steps == NULL)
+        return error_set(err, STATUS_FAILED,
+                         "its LAUNCHES[0] overlaps: found 1, expected 0: no run may start before "
+                         "the last one has ended");
+    for (size_t i = 0; i < launches.n; i++)
+        TRY(check_launch(description, &launches.items[i], &kernels, &scope, err));
+    return table_text_check(launches.workspace, &scope, err) == STATUS_OK
+               ? STATUS_OK
+               : error_within(err, "WORKSPACE");
 }

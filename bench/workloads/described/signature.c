@@ -5,46 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const CUDA_TYPES[ELEMENT_KINDS] = {
-    [ELEMENT_F32] = "float",
-    [ELEMENT_F16] = "__half",
-    [ELEMENT_BF16] = "__nv_bfloat16",
-    [ELEMENT_F64] = "double",
-    [ELEMENT_I32] = "int",
-    [ELEMENT_I64] = "long long",
-    [ELEMENT_U8] = "unsigned char",
-    [ELEMENT_BOOL] = "bool",
-    [ELEMENT_I8] = "signed char",
-    [ELEMENT_E4M3] = "__nv_fp8_e4m3",
-    [ELEMENT_E5M2] = "__nv_fp8_e5m2",
-};
+typedef enum language { IN_CUDA, IN_C, IN_WIDE_C } language_t;
 
-/* C has no FP8 (kernels/common/workload.h). */
-static const char *const C_TYPES[ELEMENT_KINDS] = {
-    [ELEMENT_F32] = "float",
-    [ELEMENT_F16] = "_Float16",
-    [ELEMENT_BF16] = "__bf16",
-    [ELEMENT_F64] = "double",
-    [ELEMENT_I32] = "int",
-    [ELEMENT_I64] = "long long",
-    [ELEMENT_U8] = "unsigned char",
-    [ELEMENT_BOOL] = "_Bool",
-    [ELEMENT_I8] = "signed char",
-    [ELEMENT_E4M3] = "unsigned char",
-    [ELEMENT_E5M2] = "unsigned char",
-};
-
-/* Of the reference in C: all floats are doubles. */
-static const char *const WIDE_TYPES[ELEMENT_KINDS] = {
-    [ELEMENT_F32] = "double",       [ELEMENT_F16] = "double",  [ELEMENT_BF16] = "double",
-    [ELEMENT_F64] = "double",       [ELEMENT_I32] = "int",     [ELEMENT_I64] = "long long",
-    [ELEMENT_U8] = "unsigned char", [ELEMENT_BOOL] = "_Bool",  [ELEMENT_I8] = "signed char",
-    [ELEMENT_E4M3] = "double",      [ELEMENT_E5M2] = "double",
+/* C has no FP8 (kernels/common/workload.h). In the reference in C all floats are doubles. */
+static const char *const TYPES[ELEMENT_KINDS][IN_WIDE_C + 1] = {
+    [ELEMENT_F32] = {"float", "float", "double"},
+    [ELEMENT_F16] = {"__half", "_Float16", "double"},
+    [ELEMENT_BF16] = {"__nv_bfloat16", "__bf16", "double"},
+    [ELEMENT_F64] = {"double", "double", "double"},
+    [ELEMENT_I32] = {"int", "int", "int"},
+    [ELEMENT_I64] = {"long long", "long long", "long long"},
+    [ELEMENT_U8] = {"unsigned char", "unsigned char", "unsigned char"},
+    [ELEMENT_BOOL] = {"bool", "_Bool", "_Bool"},
+    [ELEMENT_I8] = {"signed char", "signed char", "signed char"},
+    [ELEMENT_E4M3] = {"__nv_fp8_e4m3", "unsigned char", "double"},
+    [ELEMENT_E5M2] = {"__nv_fp8_e5m2", "unsigned char", "double"},
 };
 
 typedef struct signature {
-    const char *const *types;
-    bool in_c;
+    language_t language;
     text_list_t parameters, values;
     text_list_t by_value; /* the parameters of a rung that takes weights by value */
     size_t weight_bytes;
@@ -73,16 +52,14 @@ bool signature_is_wide(const case_t *spec) {
 static void add_by_value(signature_t *to, const char *element, const described_shape_t *shapes,
                          size_t n) {
     const described_array_t *array = shapes->array;
-    text_list_t counts = {0};
+    AUTO(text_list_free) text_list_t counts = {0};
     for (size_t i = 0; i < n; i++) {
         text_list_add_format(&counts, "%zu", shapes[i].n);
         to->weight_bytes += shapes[i].bytes;
     }
-    char *joined = text_list_join(&counts, ", ");
+    AUTO_FREE char *joined = text_list_join(&counts, ", ");
     text_list_add_format(&to->by_value, "by_value%s<%s, %s> const WORKLOAD_CONSTANT %s",
                          array->repeat != NULL ? "_list" : "", element, joined, array->name);
-    free(joined);
-    text_list_free(&counts);
 }
 
 /* In C a list is an array of pointers, in CUDA a struct, so that it is in the kernel's parameters. */
@@ -96,29 +73,28 @@ static void add_arrays(const description_t *d, const case_t *spec, signature_t *
         const described_array_t *array = shapes[order[o]].array;
         const size_t length = described_length(&shapes[order[o]], n - order[o]);
         const char letter[] = {array->letter, '\0'};
-        const char *element = array->letter != '\0' ? letter : to->types[array->element];
-        const bool is_list = array->repeat != NULL;
+        const char *element = array->letter != '\0' ? letter : TYPES[array->element][to->language];
+        const bool is_list = array->repeat != NULL, in_cuda = to->language == IN_CUDA;
         if (!described_starts(&shapes[order[o]]))
             continue;
         const char *constant = array->is_output ? "" : "const ";
-        char *type = is_list && to->in_c ? mem_format("%s%s *const *", constant, element)
-                     : is_list ? mem_format("array_list<%s%s, %zu>", constant, element, length)
-                               : mem_format("%s%s *", constant, element);
+        AUTO_FREE char *type = is_list && !in_cuda ? mem_format("%s%s *const *", constant, element)
+                               : is_list
+                                   ? mem_format("array_list<%s%s, %zu>", constant, element, length)
+                                   : mem_format("%s%s *", constant, element);
         (array->is_weight ? add_one : add)(
-            to, type, is_list && !to->in_c ? " const WORKLOAD_CONSTANT " : "__restrict__ ",
+            to, type, is_list && in_cuda ? " const WORKLOAD_CONSTANT " : "__restrict__ ",
             array->name);
         if (array->is_weight)
             add_by_value(to, element, &shapes[order[o]], length);
-        free(type);
     }
 }
 
 /* `end` follows what is joined by `between`. */
 static void add_define(const char *name, const char *between, text_list_t *parts, const char *end,
                        text_list_t *defines) {
-    char *joined = text_list_join(parts, between);
+    AUTO_FREE char *joined = text_list_join(parts, between);
     text_list_add_format(defines, "%s=%s%s", name, joined, end);
-    free(joined);
     text_list_free(parts);
 }
 
@@ -127,21 +103,19 @@ static void add_types(const described_dtype_t *type, const signature_t *to, text
     text_list_t parts = {0};
     for (int i = 0; i < ELEMENT_LETTERS; i++)
         if (type->itemsizes[i] > 0)
-            text_list_add_format(&parts, "typedef %s %c;", to->types[type->elements[i]], 'A' + i);
+            text_list_add_format(&parts, "typedef %s %c;", TYPES[type->elements[i]][to->language],
+                                 'A' + i);
     add_define("WORKLOAD_TYPES", " ", &parts, "", defines);
 }
 
 void signature_add(const description_t *d, const case_t *spec, text_list_t *defines) {
     const bool in_c = is_in_c(spec);
-    signature_t to = {.types = signature_is_wide(spec) ? WIDE_TYPES
-                               : in_c                  ? C_TYPES
-                                                       : CUDA_TYPES,
-                      .in_c = in_c};
+    signature_t to = {.language = signature_is_wide(spec) ? IN_WIDE_C : in_c ? IN_C : IN_CUDA};
     add_arrays(d, spec, &to);
     if (!in_c)
         add(&to, "unsigned char *", "", "workspace");
     for (size_t i = 0; i < d->n_scalars; i++)
-        add(&to, CUDA_TYPES[d->scalars[i].element], " ", d->scalars[i].name);
+        add(&to, TYPES[d->scalars[i].element][IN_CUDA], " ", d->scalars[i].name);
     for (size_t i = 0; i < d->params.n; i++)
         if (!d->constant[i])
             add(&to, "long long", " ", d->params.items[i]);

@@ -54,12 +54,10 @@ size_t temporaries_count(const temporaries_t *temporaries) {
 
 status_t temporaries_read(const cubin_t *cubin, temporaries_t *temporaries, error_t *err) {
     const size_t bytes = cubin_object_size(cubin, "temporaries");
-    char *table = mem_zeroed(bytes + 1, 1);
-    status_t status = bytes > 0 ? cubin_object(cubin, "temporaries", table, bytes, err) : STATUS_OK;
-    if (status == STATUS_OK)
-        status = temporaries_take(table, bytes, temporaries, err);
-    free(table);
-    return status;
+    AUTO_FREE char *table = mem_zeroed(bytes + 1, 1);
+    if (bytes > 0)
+        TRY(cubin_object(cubin, "temporaries", table, bytes, err));
+    return temporaries_take(table, bytes, temporaries, err);
 }
 
 /* ---- their launches -------------------------------------------------------------------------- */

@@ -59,35 +59,27 @@ status_t tensor_maps_take(const void *table, size_t bytes, tensor_maps_t *maps, 
 
 status_t tensor_maps_read(const cubin_t *cubin, tensor_maps_t *maps, error_t *err) {
     const size_t bytes = cubin_object_size(cubin, "tensor_maps");
-    char *table = mem_zeroed(bytes + 1, 1);
-    status_t status = bytes > 0 ? cubin_object(cubin, "tensor_maps", table, bytes, err) : STATUS_OK;
-    if (status == STATUS_OK)
-        status = tensor_maps_take(table, bytes, maps, err);
-    free(table);
-    return status;
+    AUTO_FREE char *table = mem_zeroed(bytes + 1, 1);
+    if (bytes > 0)
+        TRY(cubin_object(cubin, "tensor_maps", table, bytes, err));
+    return tensor_maps_take(table, bytes, maps, err);
 }
 
 /* ---- what no size can change ------------------------------------------------------------------ */
 
 static status_t find_array(const described_tensor_map_t *map, const description_t *d, size_t *array,
                            error_t *err) {
-    text_list_t names = {0};
+    AUTO(text_list_free) text_list_t names = {0};
     for (*array = 0; *array < d->n_arrays; ++*array) {
         if (d->arrays[*array].repeat != NULL)
             continue;
         if (strcmp(d->arrays[*array].name, map->array) == 0)
-            break;
+            return STATUS_OK;
         text_list_add(&names, d->arrays[*array].name);
     }
-    status_t status = STATUS_OK;
-    if (*array == d->n_arrays) {
-        char *known = text_list_join(&names, ", ");
-        status = error_set(err, STATUS_FAILED, "array: found \"%s\", expected one of %s",
-                           map->array, known);
-        free(known);
-    }
-    text_list_free(&names);
-    return status;
+    AUTO_FREE char *known = text_list_join(&names, ", ");
+    return error_set(err, STATUS_FAILED, "array: found \"%s\", expected one of %s", map->array,
+                     known);
 }
 
 static status_t check_counts(const described_tensor_map_t *map, error_t *err) {
