@@ -165,6 +165,16 @@ static const char *full_arch(const source_t *source, const char *arch) {
                : arch;
 }
 
+static program_t *add_program(program_list_t *programs, const char *variant, const char *arch,
+                              const char *path) {
+    mem_grow(&programs->items, programs->n, &programs->capacity, sizeof *programs->items);
+    program_t *program = &programs->items[programs->n++];
+    *program = (program_t){.variant = arena_format(&programs->texts, "%s", variant),
+                           .arch = arena_format(&programs->texts, "%s", arch),
+                           .source = arena_format(&programs->texts, "%s", path)};
+    return program;
+}
+
 status_t compile_add(const compile_options_t *options, const case_t *spec, const char *arch,
                      program_list_t *programs, size_t *index, error_t *err) {
     const workload_t *workload = workload_find(spec->workload);
@@ -181,14 +191,11 @@ status_t compile_add(const compile_options_t *options, const case_t *spec, const
     if (!text_is_name(spec->variant))
         return error_set(err, STATUS_USAGE, "variant \"%s\": not a valid file name", spec->variant);
 
-    text_list_t defines = {0};
+    AUTO(text_list_free) text_list_t defines = {0};
     const source_t *source;
-    char *folder = workload_folder(options->root, workload);
-    char *path = mem_format("%s/%s.%s", folder, spec->variant, in_c ? "c" : "cu");
-    free(folder);
-    status_t status = source_get(&programs->sources, options->root, path, &source, err);
-    if (status != STATUS_OK)
-        goto cleanup;
+    AUTO_FREE char *folder = workload_folder(options->root, workload),
+                   *path = mem_format("%s/%s.%s", folder, spec->variant, in_c ? "c" : "cu");
+    TRY(source_get(&programs->sources, options->root, path, &source, err));
     const bool is_object = in_c || native_has_run(source);
     select_defines(workload, spec, source, is_object, &defines);
     arch = in_c ? ARCH_OF_HOST : full_arch(source, arch);
@@ -198,22 +205,15 @@ status_t compile_add(const compile_options_t *options, const case_t *spec, const
                                 strcmp(programs->items[i].arch, arch) == 0 &&
                                 lists_equal(&programs->items[i].defines, &defines)))
         i++;
-    if (i == programs->n) {
-        mem_grow(&programs->items, programs->n, &programs->capacity, sizeof *programs->items);
-        programs->items[programs->n++] =
-            (program_t){.workload = arena_format(&programs->texts, "%s", spec->workload),
-                        .variant = arena_format(&programs->texts, "%s", spec->variant),
-                        .arch = arena_format(&programs->texts, "%s", arch),
-                        .source = arena_format(&programs->texts, "%s", path),
-                        .is_object = is_object,
-                        .defines = defines};
-        defines = (text_list_t){0};
-    }
     *index = i;
-cleanup:
-    free(path);
-    text_list_free(&defines);
-    return status;
+    if (i < programs->n)
+        return STATUS_OK;
+    program_t *program = add_program(programs, spec->variant, arch, path);
+    program->workload = arena_format(&programs->texts, "%s", spec->workload);
+    program->is_object = is_object;
+    program->defines = defines;
+    defines = (text_list_t){0};
+    return STATUS_OK;
 }
 
 status_t compile_add_common(const compile_options_t *options, const char *name, const char *arch,
@@ -222,11 +222,7 @@ status_t compile_add_common(const compile_options_t *options, const char *name, 
     AUTO_FREE char *path = mem_format("%s/kernels/common/%s.cu", options->root, name);
     TRY(is_arch(arch) ? source_get(&programs->sources, options->root, path, &source, err)
                       : error_set(err, STATUS_USAGE, "architecture \"%s\"", arch));
-    mem_grow(&programs->items, programs->n, &programs->capacity, sizeof *programs->items);
-    programs->items[programs->n++] =
-        (program_t){.variant = arena_format(&programs->texts, "%s", name),
-                    .arch = arena_format(&programs->texts, "%s", arch),
-                    .source = arena_format(&programs->texts, "%s", path)};
+    add_program(programs, name, arch, path);
     return STATUS_OK;
 }
 

@@ -225,9 +225,10 @@ void native_options(const toolchain_t *tools, const source_t *source, text_list_
 /* ==== compiling =============================================================================== */
 
 /* Compilers do not say what is expected: linkers of a function that is missing, nvcc of another one by its name. */
-static char *with_hint(const toolchain_t *tools, const source_t *source, const text_list_t *defines,
-                       const char *log) {
+static void add_hint(const toolchain_t *tools, const source_t *source, const text_list_t *defines,
+                     compiled_t *output) {
     static const char ARGUMENTS[] = "WORKLOAD_ARGUMENTS=";
+    AUTO_FREE char *log = output->log;
     const bool missing = strstr(log, "undefined reference to `run'") != NULL ||
                          strstr(log, "undefined symbol: run") != NULL;
     const bool mistyped = strstr(log, "overloaded function \"run\"") != NULL;
@@ -239,12 +240,11 @@ static char *with_hint(const toolchain_t *tools, const source_t *source, const t
         tools->kind == COMPILER_CC
             ? mem_format("void run(%s)", parameters)
             : mem_format("extern \"C\" void run(%s, cudaStream_t stream)", parameters);
-    char *text =
+    output->log =
         missing
             ? mem_format("%s: error: found no function run, expected %s", source->name, expected)
         : mistyped ? mem_format("%s: error: run: expected %s\n%s", source->name, expected, log)
                    : mem_text(log);
-    return text;
 }
 
 /* The loader does not know the toolkit's libraries. */
@@ -285,7 +285,7 @@ static void list_words(const toolchain_t *tools, const source_t *source, const t
 
 status_t native_compile(const toolchain_t *tools, const source_t *source, const char *arch,
                         const text_list_t *defines, compiled_t *output, error_t *err) {
-    char *folder;
+    AUTO(fs_remove_temporary) char *folder = NULL;
     *output = (compiled_t){0};
     TRY(fs_temporary_folder(&folder, err));
     AUTO_FREE char *object = fs_join(folder, "out.so");
@@ -296,18 +296,10 @@ status_t native_compile(const toolchain_t *tools, const source_t *source, const 
     for (size_t i = 0; i < defines->n; i++)
         text_list_add_format(&options, "-D%s", defines->items[i]);
     list_words(tools, source, &options, object, &argv);
-    AUTO(subprocess_result_free) subprocess_result_t result = {0};
-    status_t status = subprocess_run(text_list_argv(&argv), NULL, TIMEOUT_S, &result, err);
-    if (status == STATUS_OK) {
-        output->log = result.timed_out
-                          ? mem_format("error: the compiler timed out after %.0f s", TIMEOUT_S)
-                          : with_hint(tools, source, defines, result.err);
-        output->ok = result.exit_code == 0 && !result.timed_out;
-    }
-    if (output->ok)
-        status = fs_read(object, &output->cubin, &output->cubin_bytes, err);
-    fs_remove_temporary(&folder);
-    if (status != STATUS_OK)
+    const status_t status = toolchain_run(&argv, "the compiler", TIMEOUT_S, object, output, err);
+    if (status == STATUS_OK)
+        add_hint(tools, source, defines, output);
+    else
         compiled_free(output);
     return status;
 }

@@ -260,8 +260,7 @@ typedef struct reader {
     text_list_t files;   /* resolved paths, in the order of inclusion */
     text_list_t written; /* headers as spelled in #include "…" … */
     text_list_t meant;   /* … and the name of the file found */
-    char *code;
-    size_t code_bytes;
+    size_t code_bytes;   /* of source->code */
 } reader_t;
 
 static size_t list_index(const text_list_t *list, const char *item) {
@@ -304,10 +303,11 @@ static status_t note_spelling(reader_t *reader, const char *written, const char 
 }
 
 static void append_code(reader_t *reader, const char *code) {
-    size_t length = strlen(code);
-    reader->code = mem_resize(reader->code, reader->code_bytes + length + 2, 1);
-    memcpy(reader->code + reader->code_bytes, code, length);
-    memcpy(reader->code + reader->code_bytes + length, "\n", 2);
+    source_t *source = reader->source;
+    const size_t length = strlen(code);
+    source->code = mem_resize(source->code, reader->code_bytes + length + 2, 1);
+    memcpy(source->code + reader->code_bytes, code, length);
+    memcpy(source->code + reader->code_bytes + length, "\n", 2);
     reader->code_bytes += length + 1;
 }
 
@@ -334,41 +334,32 @@ static status_t note_header(reader_t *reader, const char *includer, const includ
                             size_t i, error_t *err) {
     const char *name = includes->quoted.items[i], *line = includes->lines.items[i];
     AUTO_FREE char *path = resolve(reader, includer, name);
-    status_t status = STATUS_OK;
-    if (path == NULL)
+    if (path == NULL ? source_leaves_folder(name) : !is_below(&reader->folders, path))
+        return refuse_include(reader, includer, line, name, err);
+    if (path == NULL) {
         reader->source->system_includes = true;
-    if (path == NULL ? source_leaves_folder(name) : !is_below(&reader->folders, path)) {
-        status = refuse_include(reader, includer, line, name, err);
-    } else if (path != NULL) {
-        text_list_add_new(&reader->files, path);
-        status = note_spelling(reader, name, name_below(reader->root, path), err);
+        return STATUS_OK;
     }
-    return status;
+    text_list_add_new(&reader->files, path);
+    return note_spelling(reader, name, name_below(reader->root, path), err);
 }
 
 /* Read file number `index` and queue the headers that it includes. */
 static status_t read_file(reader_t *reader, size_t index, error_t *err) {
-    char *text, *path = mem_text(reader->files.items[index]); /* the list grows */
+    AUTO_FREE char *path = mem_text(reader->files.items[index]), *text = NULL; /* the list grows */
+    AUTO(includes_free) includes_t includes = {0};
     size_t size;
-    status_t status = fs_read(path, &text, &size, err);
-    if (status != STATUS_OK) {
-        free(path);
-        return status;
-    }
-    includes_t includes = {0};
-    if (strlen(text) != size) {
-        status = error_set(err, STATUS_USAGE, "%s: a NUL byte in a source file", path);
-        goto cleanup;
-    }
-    char *code = source_strip(text, &includes);
+    TRY(fs_read(path, &text, &size, err));
+    if (strlen(text) != size)
+        return error_set(err, STATUS_USAGE, "%s: a NUL byte in a source file", path);
+    AUTO_FREE char *code = source_strip(text, &includes);
     append_code(reader, code);
-    free(code);
     if (includes.refused != NULL)
-        status =
-            error_set(err, STATUS_USAGE, "%s:%s", name_below(reader->root, path), includes.refused);
+        return error_set(err, STATUS_USAGE, "%s:%s", name_below(reader->root, path),
+                         includes.refused);
     reader->source->system_includes = reader->source->system_includes || includes.system;
-    for (size_t i = 0; i < includes.quoted.n && status == STATUS_OK; i++)
-        status = note_header(reader, path, &includes, i, err);
+    for (size_t i = 0; i < includes.quoted.n; i++)
+        TRY(note_header(reader, path, &includes, i, err));
     if (index == 0) {
         reader->source->text = text;
         text = NULL;
@@ -376,11 +367,7 @@ static status_t read_file(reader_t *reader, size_t index, error_t *err) {
         text_list_add(&reader->source->header_names, name_below(reader->root, path));
         text_list_add(&reader->source->header_texts, text);
     }
-cleanup:
-    includes_free(&includes);
-    free(text);
-    free(path);
-    return status;
+    return STATUS_OK;
 }
 
 static void add_spellings(const reader_t *reader) {
@@ -428,38 +415,31 @@ static void add_folders(reader_t *reader, const char *path) {
     add_folder(reader, mem_format("%s/../common", reader->folders.items[0]));
 }
 
+static void free_reader(reader_t *reader) {
+    free(reader->root);
+    text_list_free(&reader->files);
+    text_list_free(&reader->folders);
+    text_list_free(&reader->written);
+    text_list_free(&reader->meant);
+}
+
 static status_t read_source(const char *root, const char *path, source_t *source, error_t *err) {
-    reader_t reader = {.root = realpath(root, NULL), .source = source};
-    char *resolved = realpath(path, NULL);
-    status_t status = STATUS_OK;
-    if (reader.root == NULL || resolved == NULL) {
-        status = error_set(err, STATUS_USAGE, "%s: no such file", reader.root ? path : root);
-        goto cleanup;
-    }
+    AUTO(free_reader) reader_t reader = {.root = realpath(root, NULL), .source = source};
+    AUTO_FREE char *resolved = realpath(path, NULL);
+    if (reader.root == NULL || resolved == NULL)
+        return error_set(err, STATUS_USAGE, "%s: no such file", reader.root ? path : root);
     source->path = mem_text(path);
     source->name = mem_text(name_below(reader.root, resolved));
     add_folders(&reader, path);
-    if (!is_below(&reader.folders, resolved)) {
-        status = error_set(err, STATUS_USAGE, "%s: a link to %s, outside of kernel folders", path,
-                           resolved);
-        goto cleanup;
-    }
+    if (!is_below(&reader.folders, resolved))
+        return error_set(err, STATUS_USAGE, "%s: a link to %s, outside of kernel folders", path,
+                         resolved);
     text_list_add(&reader.files, resolved);
-    for (size_t i = 0; i < reader.files.n && status == STATUS_OK; i++)
-        status = read_file(&reader, i, err);
-    if (status != STATUS_OK)
-        goto cleanup;
+    for (size_t i = 0; i < reader.files.n; i++)
+        TRY(read_file(&reader, i, err));
     add_spellings(&reader);
     digest(source);
-cleanup:
-    source->code = reader.code;
-    free(resolved);
-    free(reader.root);
-    text_list_free(&reader.files);
-    text_list_free(&reader.folders);
-    text_list_free(&reader.written);
-    text_list_free(&reader.meant);
-    return status;
+    return STATUS_OK;
 }
 
 status_t source_get(source_set_t *set, const char *root, const char *path, const source_t **source,
@@ -493,9 +473,7 @@ bool source_mentions(const source_t *source, const char *name) {
     size_t length = strlen(name);
     const char *at = source->code;
     while ((at = strstr(at, name)) != NULL) {
-        bool starts = at == source->code || !(at[-1] == '_' || isalnum((unsigned char)at[-1]));
-        bool ends = !(at[length] == '_' || isalnum((unsigned char)at[length]));
-        if (starts && ends)
+        if ((at == source->code || !is_word(at[-1])) && !is_word(at[length]))
             return true;
         at++;
     }

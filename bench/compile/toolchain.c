@@ -410,6 +410,16 @@ void toolchain_add_without_commas(text_list_t *argv, const char *option) {
     text_list_take(argv, escaped);
 }
 
+status_t toolchain_run(text_list_t *argv, const char *what, double timeout_s, const char *file,
+                       compiled_t *output, error_t *err) {
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
+    TRY(subprocess_run(text_list_argv(argv), NULL, timeout_s, &result, err));
+    output->log = result.timed_out ? mem_format("error: %s timed out after %.0f s", what, timeout_s)
+                                   : mem_text(result.err);
+    output->ok = result.exit_code == 0 && !result.timed_out;
+    return output->ok ? fs_read(file, &output->cubin, &output->cubin_bytes, err) : STATUS_OK;
+}
+
 /* nvcc reads the files itself, searching headers as source_get() does: beside the file, then in
  * kernels/. */
 static status_t compile_nvcc(const toolchain_t *tools, const source_t *source,
@@ -424,13 +434,7 @@ static status_t compile_nvcc(const toolchain_t *tools, const source_t *source,
         toolchain_add_without_commas(&argv, options->items[i]);
     text_list_add_format(&argv, "--include-path=%s/kernels", tools->root);
     text_list_add_words(&argv, "-o", cubin, source->path, NULL);
-    AUTO(subprocess_result_free) subprocess_result_t result = {0};
-    TRY(subprocess_run(text_list_argv(&argv), NULL, NVCC_TIMEOUT_S, &result, err));
-    output->log = result.timed_out
-                      ? mem_format("error: nvcc timed out after %.0f s", NVCC_TIMEOUT_S)
-                      : mem_text(result.err);
-    output->ok = result.exit_code == 0 && !result.timed_out;
-    return output->ok ? fs_read(cubin, &output->cubin, &output->cubin_bytes, err) : STATUS_OK;
+    return toolchain_run(&argv, "nvcc", NVCC_TIMEOUT_S, cubin, output, err);
 }
 
 static status_t compile_nvrtc(const toolchain_t *tools, const source_t *source,

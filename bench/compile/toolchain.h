@@ -82,6 +82,9 @@ char *toolchain_headers_install(const toolchain_t *tools, const char *wheel);
 /* For cache keys: the compiler, and the CUDA headers if the source includes any. */
 char *toolchain_identity(const toolchain_t *tools, const source_t *source);
 
+/* Run a compiler, `what` in messages: its messages go to the log, and `file`, which it writes, is read. */
+status_t toolchain_run(text_list_t *argv, const char *what, double timeout_s, const char *file,
+                       compiled_t *output, error_t *err);
 /* nvcc takes what follows -D for a list, separated by commas: append an option of it. */
 void toolchain_add_without_commas(text_list_t *argv, const char *option);
 

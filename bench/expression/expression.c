@@ -326,26 +326,27 @@ static status_t parse_unary(parser_t *parser) {
     return STATUS_OK;
 }
 
-static status_t parse_product(parser_t *parser) {
-    static const sign_t SIGNS[] = {{"*", STEP_MULTIPLY}, {"/", STEP_DIVIDE}, {"%", STEP_REMAINDER}};
+typedef status_t parse_t(parser_t *parser);
+
+/* Any number of sides, from left to right. */
+static status_t parse_chain(parser_t *parser, const sign_t *signs, size_t n, parse_t *parse_side) {
     step_kind_t kind;
-    TRY(parse_unary(parser));
-    while (accept_sign(parser, SIGNS, sizeof SIGNS / sizeof *SIGNS, &kind)) {
-        TRY(parse_unary(parser));
+    TRY(parse_side(parser));
+    while (accept_sign(parser, signs, n, &kind)) {
+        TRY(parse_side(parser));
         add_step(parser, kind, 0);
     }
     return STATUS_OK;
 }
 
+static status_t parse_product(parser_t *parser) {
+    static const sign_t SIGNS[] = {{"*", STEP_MULTIPLY}, {"/", STEP_DIVIDE}, {"%", STEP_REMAINDER}};
+    return parse_chain(parser, SIGNS, sizeof SIGNS / sizeof *SIGNS, parse_unary);
+}
+
 static status_t parse_sum(parser_t *parser) {
     static const sign_t SIGNS[] = {{"+", STEP_ADD}, {"-", STEP_SUBTRACT}};
-    step_kind_t kind;
-    TRY(parse_product(parser));
-    while (accept_sign(parser, SIGNS, sizeof SIGNS / sizeof *SIGNS, &kind)) {
-        TRY(parse_product(parser));
-        add_step(parser, kind, 0);
-    }
-    return STATUS_OK;
+    return parse_chain(parser, SIGNS, sizeof SIGNS / sizeof *SIGNS, parse_product);
 }
 
 static status_t parse_comparison(parser_t *parser) {
@@ -365,8 +366,6 @@ static status_t parse_comparison(parser_t *parser) {
                ? wrong_at(parser, second, "a second comparison: join two with \"&&\"")
                : STATUS_OK;
 }
-
-typedef status_t parse_t(parser_t *parser);
 
 static status_t parse_logic(parser_t *parser, sign_t sign, parse_t *parse_side) {
     TRY(parse_side(parser));
@@ -488,38 +487,26 @@ static bool is_true(number_t of, bool real) {
     return real ? of.real != 0 : of.integer != 0;
 }
 
+/* `order`: below 0 if the left side is less. */
+static bool holds(step_kind_t comparison, int order) {
+    return comparison == STEP_LESS            ? order < 0
+           : comparison == STEP_LESS_EQUAL    ? order <= 0
+           : comparison == STEP_GREATER       ? order > 0
+           : comparison == STEP_GREATER_EQUAL ? order >= 0
+                                              : (comparison == STEP_EQUAL) == (order == 0);
+}
+
 static const char *compute(step_kind_t kind, number_t a, number_t b, bool real, number_t *result) {
     const int order = real ? (a.real > b.real) - (a.real < b.real)
                            : (a.integer > b.integer) - (a.integer < b.integer);
-    switch (kind) {
-    case STEP_LESS:
-        *result = number_from(order < 0, real);
-        return NULL;
-    case STEP_LESS_EQUAL:
-        *result = number_from(order <= 0, real);
-        return NULL;
-    case STEP_GREATER:
-        *result = number_from(order > 0, real);
-        return NULL;
-    case STEP_GREATER_EQUAL:
-        *result = number_from(order >= 0, real);
-        return NULL;
-    case STEP_EQUAL:
-        *result = number_from(order == 0, real);
-        return NULL;
-    case STEP_UNEQUAL:
-        *result = number_from(order != 0, real);
-        return NULL;
-    case STEP_MIN:
-        *result = order < 0 ? a : b;
-        return NULL;
-    case STEP_MAX:
-        *result = order > 0 ? a : b;
-        return NULL;
-    default:
+    if (kind >= STEP_LESS && kind <= STEP_UNEQUAL)
+        *result = number_from(holds(kind, order), real);
+    else if (kind == STEP_MIN || kind == STEP_MAX)
+        *result = (kind == STEP_MIN ? order < 0 : order > 0) ? a : b;
+    else
         return real ? of_reals(kind, a.real, b.real, &result->real)
                     : of_integers(kind, a.integer, b.integer, &result->integer);
-    }
+    return NULL;
 }
 
 /* "7", "0.5". The caller frees it. */

@@ -218,55 +218,60 @@ static cu_result_t event_elapsed(float *ms, cu_event_t from, cu_event_t to) {
     return CU_SUCCESS;
 }
 
+/* What a sample called: A, U, T, C, R. */
+static char calls[16];
+static bool training_fails;
+
+static void called(char letter) {
+    calls[strlen(calls)] = letter;
+}
+
+static cu_result_t alloc(cu_pointer_t *at, size_t bytes) {
+    called('A');
+    *at = 1;
+    return CU_SUCCESS;
+}
+
+static cu_result_t copy_in(cu_pointer_t to, const void *from, size_t bytes, cu_stream_t stream) {
+    called('U');
+    return CU_SUCCESS;
+}
+
+static cu_result_t copy_out(void *to, cu_pointer_t from, size_t bytes, cu_stream_t stream) {
+    called('C');
+    return CU_SUCCESS;
+}
+
+static cu_result_t release(cu_pointer_t at) {
+    called('R');
+    return CU_SUCCESS;
+}
+
+static status_t train(gpu_sample_t *s, error_t *err) {
+    called('T');
+    return training_fails ? error_set(err, STATUS_FAILED, "it fails") : STATUS_OK;
+}
+
 static gpu_t fake_gpu(void) {
     n_synchronised = 0;
+    memset(calls, 0, sizeof calls);
     return (gpu_t){.api = {.stream_sync = stream_sync,
                            .event_record = event_record,
-                           .event_elapsed = event_elapsed}};
+                           .event_elapsed = event_elapsed,
+                           .alloc = alloc,
+                           .release = release,
+                           .copy_in_async = copy_in,
+                           .copy_out_async = copy_out}};
 }
 
-/* What a sample called: A, U, T, C, R. */
-typedef struct calls {
-    char text[16];
-    bool training_fails;
-} calls_t;
-
-static status_t called(void *state, char letter) {
-    calls_t *calls = state;
-    calls->text[strlen(calls->text)] = letter;
-    return STATUS_OK;
-}
-
-static status_t allocate(void *state, error_t *err) {
-    return called(state, 'A');
-}
-
-static status_t upload(void *state, error_t *err) {
-    return called(state, 'U');
-}
-
-static status_t train(void *state, error_t *err) {
-    const calls_t *calls = state;
-    called(state, 'T');
-    return calls->training_fails ? error_set(err, STATUS_FAILED, "it fails") : STATUS_OK;
-}
-
-static status_t copy_out(void *state, error_t *err) {
-    return called(state, 'C');
-}
-
-static status_t release(void *state, error_t *err) {
-    return called(state, 'R');
-}
-
-static train_phases_t make_phases(gpu_t *gpu, bool allocates) {
-    return (train_phases_t){.gpu = gpu,
-                            .allocate = allocates ? allocate : NULL,
-                            .release = allocates ? release : NULL,
-                            .upload = upload,
-                            .train = train,
-                            .copy_out = copy_out,
-                            .steps = 8};
+/* A training of eight steps with one array in place. */
+static status_t sample_training(gpu_t *gpu, gpu_alloc_t alloc, session_t *session, error_t *err) {
+    gpu_array_t array = {.role = ARRAY_IN_PLACE};
+    gpu_sample_t sample = {
+        .gpu = gpu, .arrays = &array, .n_arrays = 1, .launch = train, .alloc = alloc, .steps = 8};
+    *session = (session_t){.state = &sample};
+    TRY(gpu_sample_add_probes(session, err));
+    return session->probes[0].run(session, &session->recorder, err);
 }
 
 static double only_sample(const recorder_t *recorder, const char *name) {
@@ -289,13 +294,11 @@ static void parts_and_residual_make_the_total(void **state) {
                                         "train",        "d2h",         "free",   "total",
                                         "residual",     "step"};
     gpu_t gpu = fake_gpu();
-    AUTO(recorder_free) recorder_t recorder = {0};
-    calls_t calls = {0};
-    train_phases_t phases = make_phases(&gpu, true);
-    train_phases_declare(&phases, &recorder);
+    session_t session;
+    assert_ok(sample_training(&gpu, ALLOC_MALLOC, &session, &err));
+    AUTO(recorder_free) recorder_t recorder = session.recorder;
     assert_names(&recorder, NAMES, COUNT_OF(NAMES));
-    assert_ok(train_phases_sample(&phases, &calls, &recorder, &err));
-    assert_string_equal(calls.text, "AUTCR");
+    assert_string_equal(calls, "AUTCR");
     assert_int_equal(n_synchronised, 4); /* at the start, and after each phase that submits work */
     double sum_ns = only_sample(&recorder, "residual");
     for (size_t i = 2; i <= 6; i++) {
@@ -309,17 +312,15 @@ static void parts_and_residual_make_the_total(void **state) {
     assert_true(fabs(only_sample(&recorder, "step") - only_sample(&recorder, "train") / 8) < 0.051);
 }
 
-static void a_graph_allocates_nothing_in_a_sample(void **state) {
+static void an_arena_allocates_nothing_in_a_sample(void **state) {
     static const char *const NAMES[] = {"train_device", "step_device", "h2d",      "train",
                                         "d2h",          "total",       "residual", "step"};
     gpu_t gpu = fake_gpu();
-    AUTO(recorder_free) recorder_t recorder = {0};
-    calls_t calls = {0};
-    train_phases_t phases = make_phases(&gpu, false);
-    train_phases_declare(&phases, &recorder);
+    session_t session;
+    assert_ok(sample_training(&gpu, ALLOC_ARENA, &session, &err));
+    AUTO(recorder_free) recorder_t recorder = session.recorder;
     assert_names(&recorder, NAMES, COUNT_OF(NAMES));
-    assert_ok(train_phases_sample(&phases, &calls, &recorder, &err));
-    assert_string_equal(calls.text, "UTC");
+    assert_string_equal(calls, "UTC");
     double parts_ns = only_sample(&recorder, "h2d") + only_sample(&recorder, "train") +
                       only_sample(&recorder, "d2h") + only_sample(&recorder, "residual");
     assert_near(parts_ns, only_sample(&recorder, "total"), 1e-6);
@@ -327,12 +328,11 @@ static void a_graph_allocates_nothing_in_a_sample(void **state) {
 
 static void a_failure_gives_back_what_was_allocated(void **state) {
     gpu_t gpu = fake_gpu();
-    AUTO(recorder_free) recorder_t recorder = {0};
-    calls_t calls = {.training_fails = true};
-    train_phases_t phases = make_phases(&gpu, true);
-    train_phases_declare(&phases, &recorder);
-    assert_fails(train_phases_sample(&phases, &calls, &recorder, &err), STATUS_FAILED, "it fails");
-    assert_string_equal(calls.text, "AUTR");
+    session_t session;
+    training_fails = true;
+    assert_fails(sample_training(&gpu, ALLOC_MALLOC, &session, &err), STATUS_FAILED, "it fails");
+    AUTO(recorder_free) recorder_t recorder = session.recorder;
+    assert_string_equal(calls, "AUTR");
     for (size_t i = 0; i < recorder.n_phases; i++)
         assert_int_equal(recorder.phases[i].n, 0);
 }

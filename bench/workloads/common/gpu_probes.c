@@ -23,6 +23,7 @@ enum { NODES_MOST = 1 << 14 };
 enum { MALLOC, H2D, KERNEL, D2H, FREE, TOTAL, RESIDUAL, HOST_TO_HOST };
 enum { MALLOC_DEVICE = HOST_TO_HOST + 1, H2D_DEVICE, D2H_DEVICE, FREE_DEVICE };
 enum { KERNEL_GRAPH = FREE_DEVICE + 1, KERNEL_STREAM, KERNEL_COLD };
+enum { TRAIN = KERNEL, TRAIN_DEVICE = KERNEL_COLD + 1, STEP_DEVICE, STEP };
 
 static void add(session_t *session, recorder_t *recorder, unsigned which, double ns) {
     const gpu_sample_t *s = session->state;
@@ -35,6 +36,20 @@ static void add_between(session_t *session, recorder_t *recorder, unsigned which
     const gpu_sample_t *s = session->state;
     if (s->has_phase[which])
         recorder_add_between(recorder, s->phase[which], ns, from_ns, to_ns);
+}
+
+/* The steps of a sample, which took `parts`, and what is left of its time. */
+static void add_steps(session_t *session, recorder_t *recorder, const int64_t at[6],
+                      const double parts[5]) {
+    const gpu_sample_t *s = session->state;
+    double total_ns = (double)(at[5] - at[0]), residual_ns = total_ns;
+    for (unsigned i = MALLOC; i <= FREE; i++) {
+        add_between(session, recorder, i, parts[i], at[i - MALLOC], at[i - MALLOC + 1]);
+        if (s->has_phase[i])
+            residual_ns -= parts[i];
+    }
+    add_between(session, recorder, TOTAL, total_ns, at[0], at[5]);
+    add(session, recorder, RESIDUAL, residual_ns);
 }
 
 /* The study's phases on the host clock, synchronised; the kernel between two events. */
@@ -69,16 +84,9 @@ static status_t probe_phases(session_t *session, recorder_t *recorder, error_t *
     double kernel_ns;
     TRY(gpu_elapsed(gpu, 0, 1, &kernel_ns, err));
 
-    double parts[] = {(double)(at[1] - at[0]), (double)(at[2] - at[1]), kernel_ns,
-                      (double)(at[4] - at[3]), (double)(at[5] - at[4])};
-    double total_ns = (double)(at[5] - at[0]), residual_ns = total_ns;
-    for (unsigned i = MALLOC; i <= FREE; i++) {
-        add_between(session, recorder, i, parts[i], at[i - MALLOC], at[i - MALLOC + 1]);
-        if (s->has_phase[i])
-            residual_ns -= parts[i];
-    }
-    add_between(session, recorder, TOTAL, total_ns, at[0], at[5]);
-    add(session, recorder, RESIDUAL, residual_ns);
+    const double parts[] = {(double)(at[1] - at[0]), (double)(at[2] - at[1]), kernel_ns,
+                            (double)(at[4] - at[3]), (double)(at[5] - at[4])};
+    add_steps(session, recorder, at, parts);
     if (!session->keep)
         return STATUS_OK;
     gpu_sample_keep(s);
@@ -276,17 +284,34 @@ unsigned gpu_batch_launches(double single_ns, size_t kernels) {
     return n;
 }
 
+static status_t launch_many(gpu_sample_t *s, error_t *err) {
+    for (unsigned i = 0; i < s->batch_launches; i++)
+        TRY(s->launch(s, err));
+    return STATUS_OK;
+}
+
 /* The capture ends also where a launch fails. */
-static status_t capture_batch(gpu_sample_t *s, error_t *err) {
+static status_t capture(gpu_sample_t *s, status_t (*submit)(gpu_sample_t *s, error_t *err),
+                        cu_graph_exec_t *graph, error_t *err) {
     error_t second = ERROR_INIT;
-    status_t status = STATUS_OK;
+    gpu_sample_use_fixed(s);
     TRY(gpu_capture_begin(s->gpu, err));
-    for (unsigned i = 0; i < s->batch_launches && status == STATUS_OK; i++)
-        status = s->launch(s, err);
-    const status_t ended = gpu_capture_end(s->gpu, &s->batch, &second);
-    if (status == STATUS_OK && ended != STATUS_OK)
-        return error_set(err, ended, "%s", second.text);
-    return status;
+    const status_t status = submit(s, err), ended = gpu_capture_end(s->gpu, graph, &second);
+    return status == STATUS_OK && ended != STATUS_OK ? error_set(err, ended, "%s", second.text)
+                                                     : status;
+}
+
+/* `*captured` is false for code of the user's that cannot be: `why` says so. */
+static status_t capture_launches(gpu_sample_t *s, unsigned launches, bool *captured, error_t *why,
+                                 error_t *err) {
+    s->batch_launches = launches;
+    *captured = capture(s, launch_many, &s->batch, why) == STATUS_OK;
+    if (*captured)
+        return STATUS_OK;
+    if (!s->is_foreign)
+        return error_set(err, why->status, "%s", why->text);
+    gpu_graph_free(s->gpu, &s->batch);
+    return gpu_sync(s->gpu, err);
 }
 
 static void note_not_captured(session_t *session, const char *why) {
@@ -299,7 +324,6 @@ static void note_not_captured(session_t *session, const char *why) {
         session->results_json = json_dumps(results, JSON_COMPACT);
 }
 
-/* `*captured` is false for code of the user's that cannot be. */
 static status_t make_batch(session_t *session, bool *captured, error_t *err) {
     gpu_sample_t *s = session->state;
     error_t why = ERROR_INIT;
@@ -307,30 +331,15 @@ static status_t make_batch(session_t *session, bool *captured, error_t *err) {
     double ns = 0;
     for (int i = 0; i < 3; i++)
         TRY(time_launches(s, 1, &ns, err));
-    s->batch_launches = gpu_batch_launches(ns, s->kernels);
-    *captured = capture_batch(s, &why) == STATUS_OK;
-    if (*captured)
-        return STATUS_OK;
-    if (!s->is_foreign)
-        return error_set(err, why.status, "%s", why.text);
-    gpu_graph_free(s->gpu, &s->batch);
-    note_not_captured(session, why.text);
-    return gpu_sync(s->gpu, err);
-}
-
-static status_t capture_whole(gpu_sample_t *s, error_t *err) {
-    error_t second = ERROR_INIT;
-    gpu_sample_use_fixed(s);
-    TRY(gpu_capture_begin(s->gpu, err));
-    const status_t status = gpu_sample_submit(s, err);
-    const status_t ended = gpu_capture_end(s->gpu, &s->whole, &second);
-    return status == STATUS_OK && ended != STATUS_OK ? error_set(err, ended, "%s", second.text)
-                                                     : status;
+    TRY(capture_launches(s, gpu_batch_launches(ns, s->kernels), captured, &why, err));
+    if (!*captured)
+        note_not_captured(session, why.text);
+    return STATUS_OK;
 }
 
 static status_t make_whole(session_t *session, error_t *err) {
     gpu_sample_t *s = session->state;
-    const status_t status = capture_whole(s, err);
+    const status_t status = capture(s, gpu_sample_submit, &s->whole, err);
     if (status == STATUS_OK || !s->is_foreign)
         return status;
     error_within(err, "launch=graph: run cannot be captured");
@@ -340,13 +349,8 @@ static status_t make_whole(session_t *session, error_t *err) {
 /* What launch=graph has beside the whole sample, if nothing more is in one. */
 static status_t make_call(gpu_sample_t *s, bool *captured, error_t *err) {
     error_t why = ERROR_INIT;
-    gpu_sample_use_fixed(s);
-    s->batch_launches = 1;
-    *captured = capture_batch(s, &why) == STATUS_OK;
-    if (*captured)
-        return gpu_graph_upload(s->gpu, s->batch, err);
-    gpu_graph_free(s->gpu, &s->batch);
-    return s->is_foreign ? gpu_sync(s->gpu, err) : error_set(err, why.status, "%s", why.text);
+    TRY(capture_launches(s, 1, captured, &why, err));
+    return *captured ? gpu_graph_upload(s->gpu, s->batch, err) : STATUS_OK;
 }
 
 /* A graph goes to the device with its first launch, which must not be slower than others. */
@@ -354,11 +358,10 @@ static status_t recapture(gpu_sample_t *s, error_t *err) {
     const bool batch = s->batch != NULL, whole = s->whole != NULL;
     gpu_graph_free(s->gpu, &s->batch);
     gpu_graph_free(s->gpu, &s->whole);
-    gpu_sample_use_fixed(s);
     if (batch)
-        TRY(capture_batch(s, err));
+        TRY(capture(s, launch_many, &s->batch, err));
     if (whole)
-        TRY(capture_whole(s, err));
+        TRY(capture(s, gpu_sample_submit, &s->whole, err));
     if (batch)
         TRY(gpu_graph_upload(s->gpu, s->batch, err));
     return whole ? gpu_graph_upload(s->gpu, s->whole, err) : STATUS_OK;
@@ -384,37 +387,61 @@ static void add_parts(session_t *session) {
 
 /* ---- a training that is compared by its steps -------------------------------------------------------- */
 
-static status_t allocate_training(void *sample, error_t *err) {
-    return gpu_sample_allocate(sample, false, err);
-}
-
-static status_t release_training(void *sample, error_t *err) {
-    return gpu_sample_release(sample, err);
-}
-
-static status_t upload_training(void *sample, error_t *err) {
-    gpu_sample_t *s = sample;
-    if (s->trains.allocate == NULL)
+status_t gpu_training_upload(gpu_sample_t *s, error_t *err) {
+    if (!s->takes_in_sample)
         gpu_sample_use_fixed(s);
     return gpu_sample_copy_in(s, err);
 }
 
-static status_t train(void *sample, error_t *err) {
-    gpu_sample_t *s = sample;
+status_t gpu_training_run(gpu_sample_t *s, error_t *err) {
     return s->batch == NULL
                ? s->launch(s, err)
                : cuda_check(&s->gpu->api, s->gpu->api.graph_launch(s->batch, s->gpu->stream),
                             "graph_launch", err);
 }
 
-static status_t copy_out_training(void *sample, error_t *err) {
-    return gpu_sample_copy_out(sample, err);
+static status_t train(gpu_sample_t *s, int64_t at[6], error_t *err) {
+    gpu_t *gpu = s->gpu;
+    TRY(gpu_sync(gpu, err));
+    at[0] = clock_ns();
+    if (s->takes_in_sample)
+        TRY(gpu_sample_allocate(s, false, err));
+    at[1] = clock_ns();
+    TRY(gpu_training_upload(s, err));
+    TRY(gpu_sync(gpu, err));
+    at[2] = clock_ns();
+    TRY(gpu_record(gpu, 0, err));
+    TRY(gpu_training_run(s, err));
+    TRY(gpu_record(gpu, 1, err));
+    TRY(gpu_sync(gpu, err));
+    at[3] = clock_ns();
+    TRY(gpu_sample_copy_out(s, err));
+    TRY(gpu_sync(gpu, err));
+    at[4] = clock_ns();
+    if (s->takes_in_sample)
+        TRY(gpu_sample_release(s, err));
+    at[5] = clock_ns();
+    return STATUS_OK;
 }
 
 static status_t probe_training(session_t *session, recorder_t *recorder, error_t *err) {
     gpu_sample_t *s = session->state;
+    const double steps = (double)s->steps;
+    int64_t at[6];
+    double device_ns, parts[5];
+    error_t ignored = ERROR_INIT;
     TRY(gpu_sample_host_inputs(s, err));
-    TRY(train_phases_sample(&s->trains, s, recorder, err));
+    const status_t status = train(s, at, err);
+    if (status != STATUS_OK && s->takes_in_sample)
+        gpu_sample_release(s, &ignored);
+    TRY(status);
+    TRY(gpu_elapsed(s->gpu, 0, 1, &device_ns, err));
+    for (unsigned i = 0; i < 5; i++)
+        parts[i] = (double)(at[i + 1] - at[i]);
+    add_between(session, recorder, TRAIN_DEVICE, device_ns, at[2], at[3]);
+    add(session, recorder, STEP_DEVICE, device_ns / steps);
+    add(session, recorder, STEP, parts[TRAIN] / steps);
+    add_steps(session, recorder, at, parts);
     if (session->fresh)
         gpu_sample_keep(s);
     return session->keep ? gpu_sample_find_changed(session, err) : STATUS_OK;
@@ -426,15 +453,17 @@ static status_t add_training(session_t *session, bool in_graph, error_t *err) {
     if (in_graph)
         TRY(make_call(s, &in_graph, err));
     s->waits = s->is_foreign && !in_graph;
-    const bool allocates = !in_graph && gpu_sample_allocates(s);
-    s->trains = (train_phases_t){.gpu = s->gpu,
-                                 .allocate = allocates ? allocate_training : NULL,
-                                 .release = allocates ? release_training : NULL,
-                                 .upload = upload_training,
-                                 .train = train,
-                                 .copy_out = copy_out_training,
-                                 .steps = (uint32_t)s->steps};
-    train_phases_declare(&s->trains, &session->recorder);
+    s->takes_in_sample = !in_graph && gpu_sample_allocates(s);
+    declare(session, TRAIN_DEVICE, "train_device", CLOCK_DEVICE, true);
+    declare(session, STEP_DEVICE, "step_device", CLOCK_DEVICE, true);
+    declare(session, MALLOC, "malloc", CLOCK_HOST, s->takes_in_sample);
+    declare(session, H2D, "h2d", CLOCK_HOST, true);
+    declare(session, TRAIN, "train", CLOCK_HOST, true);
+    declare(session, D2H, "d2h", CLOCK_HOST, true);
+    declare(session, FREE, "free", CLOCK_HOST, s->takes_in_sample);
+    declare(session, TOTAL, "total", CLOCK_HOST, true);
+    declare(session, RESIDUAL, "residual", CLOCK_HOST, true);
+    declare(session, STEP, "step", CLOCK_HOST, true);
     session_add_probe(session, "phases", probe_training);
     add_parts(session);
     return STATUS_OK;
@@ -504,6 +533,8 @@ status_t gpu_sample_repeat(session_t *session, const char *phase, int64_t runs, 
         TRY(gpu_sample_copy_inputs(s, true, err));
     }
     for (int64_t i = 0; i < runs; i++)
-        TRY(trains ? train(s, err) : in_graph ? launch_batch(s, err) : gpu_sample_run(s, err));
+        TRY(trains     ? gpu_training_run(s, err)
+            : in_graph ? launch_batch(s, err)
+                       : gpu_sample_run(s, err));
     return gpu_sync(s->gpu, err);
 }

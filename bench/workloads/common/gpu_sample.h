@@ -112,8 +112,8 @@ struct gpu_sample {
     bool poll;         /* wait=poll */
     bool graph;        /* launch=graph, or a rung asks for it */
     bool fill_outputs; /* with random values, in the next sample */
-    size_t steps; /* of a training that is compared by a step, which has the phases of `trains` */
-    train_phases_t trains;
+    size_t steps; /* of a training that is compared by a step, which has phases of its own … */
+    bool takes_in_sample; /* … and allocates in each sample, not once for a graph */
     bool is_foreign; /* launch() calls code of the user's, which may not be possible to capture … */
     bool waits;      /* … and then has to wait for the device */
     uint64_t fixed_seed;   /* of the refill that `fixed` has */
@@ -123,8 +123,8 @@ struct gpu_sample {
     unsigned batch_launches;
     gpu_changing_t changing;
     gpu_parts_t parts;
-    unsigned phase[16];
-    bool has_phase[16];
+    unsigned phase[18];
+    bool has_phase[18];
 };
 
 /* Read the techniques of a case. */
@@ -154,6 +154,10 @@ status_t gpu_sample_fill_device(gpu_sample_t *s, bool fixed, error_t *err);
 status_t gpu_sample_host_inputs(gpu_sample_t *s, error_t *err);
 /* Fill the outputs and run, so that each output's `to` has what was computed. */
 status_t gpu_sample_output(session_t *session, error_t *err);
+
+/* The steps of a training's sample between allocation and copies out, without waiting (gpu_probes.c). */
+status_t gpu_training_upload(gpu_sample_t *s, error_t *err);
+status_t gpu_training_run(gpu_sample_t *s, error_t *err);
 
 /* Of a training that takes temporaries: trace one more call, and add the split of its time to the results. Without CUPTI
  * there is none (gpu_split.c). */

@@ -62,16 +62,15 @@ gpu_split_t gpu_split(const trace_t *trace, int64_t from_ns, int64_t to_ns) {
 }
 
 static status_t run_call(gpu_sample_t *s, int64_t *from_ns, int64_t *to_ns, error_t *err) {
-    const train_phases_t *trains = &s->trains;
-    if (trains->allocate != NULL)
-        TRY(trains->allocate(s, err));
-    TRY(trains->upload(s, err));
+    if (s->takes_in_sample)
+        TRY(gpu_sample_allocate(s, false, err));
+    TRY(gpu_training_upload(s, err));
     TRY(gpu_sync(s->gpu, err));
     *from_ns = clock_ns();
-    TRY(trains->train(s, err));
+    TRY(gpu_training_run(s, err));
     TRY(gpu_sync(s->gpu, err));
     *to_ns = clock_ns();
-    return trains->release != NULL ? trains->release(s, err) : STATUS_OK;
+    return s->takes_in_sample ? gpu_sample_release(s, err) : STATUS_OK;
 }
 
 /* CUPTI reports kernels only of graphs that are captured after it is attached. The first call includes its set-up. */

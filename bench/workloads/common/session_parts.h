@@ -71,28 +71,6 @@ status_t output_write(const char *name, const float *values, size_t n, const cha
  * square: NAME.scale.npy. */
 status_t output_write_scale(const char *name, double scale, const char *folder, error_t *err);
 
-/* Times any training on a GPU, with a synchronisation after each phase; and single parts of it. */
-
-enum { TRAIN_PHASES = 10 };
-
-/* A sample: malloc → h2d → train → d2h → free. The functions submit work without waiting. */
-typedef struct train_phases {
-    gpu_t *gpu;
-    /* The buffers of a sample. Both NULL if a graph fixes the addresses: such a sample allocates
-     * nothing. `release` is called again after a failure. */
-    status_t (*allocate)(void *state, error_t *err);
-    status_t (*release)(void *state, error_t *err);
-    status_t (*upload)(void *state, error_t *err);
-    status_t (*train)(void *state, error_t *err);
-    status_t (*copy_out)(void *state, error_t *err);
-    uint32_t steps;               /* of a sample, for the phases per step */
-    unsigned index[TRAIN_PHASES]; /* in the recorder */
-} train_phases_t;
-
-void train_phases_declare(train_phases_t *phases, recorder_t *recorder);
-status_t train_phases_sample(const train_phases_t *phases, void *state, recorder_t *recorder,
-                             error_t *err);
-
 /* Wait for the device; `*ns` gets its time since gpu_record() of event 0. */
 status_t device_time(gpu_t *gpu, double *ns, error_t *err);
 
