@@ -58,9 +58,9 @@ static char *folder_of(const char *path) {
 
 static void add_environment(const char *environment, text_list_t *patterns) {
     for (size_t i = 0; i < sizeof WHEEL_FOLDERS / sizeof WHEEL_FOLDERS[0]; i++) {
-        char *pattern = mem_format("%s/lib/python3*/*-packages/%s", environment, WHEEL_FOLDERS[i]);
+        AUTO_FREE char *pattern =
+            mem_format("%s/lib/python3*/*-packages/%s", environment, WHEEL_FOLDERS[i]);
         text_list_add_new(patterns, pattern);
-        free(pattern);
     }
 }
 

@@ -9,9 +9,9 @@
 enum { STUDY_MOST_COLUMNS = 8, STUDY_SIDES = 2 };
 
 typedef struct study_side {
-    char *file, *engine, *variant;
+    const char *file, *engine, *variant;
     size_t n; /* columns: the size, phases, the total */
-    char *columns[STUDY_MOST_COLUMNS], *phases[STUDY_MOST_COLUMNS]; /* "H2D", "h2d" */
+    const char *columns[STUDY_MOST_COLUMNS], *phases[STUDY_MOST_COLUMNS]; /* "H2D", "h2d" */
 } study_side_t;
 
 /* The study that a workload reproduces, with all but the size at the workload's defaults. */

@@ -366,11 +366,9 @@ char *workload_group(const workload_t *workload, const case_t *spec) {
 }
 
 char *workload_folder(const char *root, const workload_t *workload) {
-    char *of_root = mem_format("%s/kernels/%s", root, workload->name);
-    if (workload->folder == NULL || (workload->is_of_project && fs_is_folder(of_root)))
-        return of_root;
-    free(of_root);
-    return mem_text(workload->folder);
+    AUTO_FREE char *of_root = mem_format("%s/kernels/%s", root, workload->name);
+    const bool is_there = workload->is_of_project && fs_is_folder(of_root);
+    return mem_text(workload->folder == NULL || is_there ? of_root : workload->folder);
 }
 
 /* Stems of the files that end in `ending`. */

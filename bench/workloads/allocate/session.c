@@ -238,13 +238,12 @@ static int by_address(const void *left, const void *right) {
 }
 
 static status_t check_overlap(state_t *s, error_t *err) {
-    block_t *sorted = mem_zeroed(s->n_live, sizeof *sorted);
+    AUTO_FREE block_t *sorted = mem_zeroed(s->n_live, sizeof *sorted);
     memcpy(sorted, s->blocks, s->n_live * sizeof *sorted);
     qsort(sorted, s->n_live, sizeof *sorted, by_address);
     size_t n_wrong = 0;
     for (size_t i = 1; i < s->n_live; i++)
         n_wrong += sorted[i].address < sorted[i - 1].address + sorted[i - 1].bytes;
-    free(sorted);
     return n_wrong == 0
                ? STATUS_OK
                : error_set(err, STATUS_FAILED, "%zu of %zu blocks overlap", n_wrong, s->n_live);

@@ -149,20 +149,16 @@ static status_t make_graphs(gpu_sample_t *s, error_t *err) {
     changing->launches = part < LAUNCHES_LEAST  ? LAUNCHES_LEAST
                          : part > LAUNCHES_MOST ? LAUNCHES_MOST
                                                 : part;
-    size_t *amounts = mem_zeroed(changing->launches * s->n_arrays, sizeof *amounts);
+    AUTO_FREE size_t *amounts = mem_zeroed(changing->launches * s->n_arrays, sizeof *amounts);
     for (size_t k = 0; k < changing->launches * s->n_arrays; k++)
         amounts[k] = next_amount(&s->arrays[k % s->n_arrays],
                                  k < s->n_arrays ? 0 : amounts[k - s->n_arrays]);
     gpu_sample_use_fixed(s);
-    status_t status = capture(s, amounts, WAY_CHANGED, &changing->changed, err);
-    if (status == STATUS_OK)
-        status = capture(s, amounts, WAY_SAME, &changing->same, err);
-    if (status == STATUS_OK)
-        status = capture(s, amounts, WAY_CHECKED, &changing->checked, err);
-    free(amounts);
-    if (status == STATUS_OK)
-        status = gpu_graph_upload(s->gpu, changing->changed, err);
-    return status == STATUS_OK ? gpu_graph_upload(s->gpu, changing->same, err) : status;
+    TRY(capture(s, amounts, WAY_CHANGED, &changing->changed, err));
+    TRY(capture(s, amounts, WAY_SAME, &changing->same, err));
+    TRY(capture(s, amounts, WAY_CHECKED, &changing->checked, err));
+    TRY(gpu_graph_upload(s->gpu, changing->changed, err));
+    return gpu_graph_upload(s->gpu, changing->same, err);
 }
 
 void gpu_changing_forget(gpu_sample_t *s) {
@@ -173,17 +169,14 @@ void gpu_changing_forget(gpu_sample_t *s) {
 
 static status_t set_middle_by_host(gpu_sample_t *s, size_t i, cu_pointer_t at, error_t *err) {
     const gpu_array_t *array = &s->arrays[i];
-    void *values = mem_alloc(array->bytes);
+    AUTO_FREE void *values = mem_alloc(array->bytes);
     memcpy(values, array->from, array->bytes);
     const uint64_t from = s->copy == COPY_PAGEABLE ? s->fixed_seed : array->from_seed;
     s->refill(s, i, values, (const uint64_t[]){from, 0});
-    status_t status = cuda_check(
-        &s->gpu->api, s->gpu->api.copy_in_async(at, values, array->bytes, s->gpu->stream),
-        "copy_in_async", err);
-    if (status == STATUS_OK)
-        status = gpu_sync(s->gpu, err);
-    free(values);
-    return status;
+    TRY(cuda_check(&s->gpu->api,
+                   s->gpu->api.copy_in_async(at, values, array->bytes, s->gpu->stream),
+                   "copy_in_async", err));
+    return gpu_sync(s->gpu, err);
 }
 
 /* The inputs as opened. */

@@ -99,17 +99,10 @@ bool array_each_sample(const gpu_sample_t *s, const gpu_array_t *array) {
            array->role != ARRAY_TEMPORARY && (s->upload || array->role != ARRAY_WEIGHT);
 }
 
-bool gpu_sample_in_place(const gpu_sample_t *s) {
+bool gpu_sample_has(const gpu_sample_t *s, array_role_t role) {
     bool any = false;
     for (size_t i = 0; i < s->n_arrays; i++)
-        any |= s->arrays[i].role == ARRAY_IN_PLACE;
-    return any;
-}
-
-bool gpu_sample_takes_temporaries(const gpu_sample_t *s) {
-    bool any = false;
-    for (size_t i = 0; i < s->n_arrays; i++)
-        any |= s->arrays[i].role == ARRAY_TEMPORARY;
+        any |= s->arrays[i].role == role;
     return any;
 }
 

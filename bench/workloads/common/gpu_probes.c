@@ -251,7 +251,7 @@ static status_t probe_kernel_cold(session_t *session, recorder_t *recorder, erro
     gpu_sample_t *s = session->state;
     double ns;
     gpu_sample_use_fixed(s);
-    if (gpu_sample_in_place(s))
+    if (gpu_sample_has(s, ARRAY_IN_PLACE))
         TRY(gpu_sample_copy_inputs(s, true, err));
     TRY(gpu_flush_l2(s->gpu, err));
     TRY(time_launches(s, 1, &ns, err));
@@ -264,7 +264,7 @@ static status_t probe_parts(session_t *session, recorder_t *recorder, error_t *e
     gpu_sample_t *s = session->state;
     device_span_t spans[GPU_PARTS_MOST] = {0};
     gpu_sample_use_fixed(s);
-    if (gpu_sample_in_place(s))
+    if (gpu_sample_has(s, ARRAY_IN_PLACE))
         TRY(gpu_sample_copy_inputs(s, true, err));
     s->parts.spans = spans;
     const status_t status = s->launch(s, err);
@@ -474,7 +474,8 @@ status_t gpu_sample_add_probes(session_t *session, error_t *err) {
     bool allocates = gpu_sample_allocates(s), in = gpu_sample_copies_in(s);
     bool out = gpu_sample_copies_out(s);
     const bool whole = s->graph;
-    bool repeats = !gpu_sample_in_place(s); /* else a launch would find what the last one left */
+    bool repeats =
+        !gpu_sample_has(s, ARRAY_IN_PLACE); /* else a launch would find what the last one left */
     bool call = whole && !repeats;          /* one that changes its inputs, in a graph */
     s->recapture = recapture;
     if (s->steps > 0)

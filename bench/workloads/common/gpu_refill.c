@@ -58,7 +58,7 @@ static bool may_follow(const gpu_sample_t *s, const gpu_array_t *array) {
 
 /* Others may share the host's memory: then all of it follows, or nothing. */
 static status_t shared_may_follow(gpu_sample_t *s, bool *may, error_t *err) {
-    *may = !gpu_sample_in_place(s);
+    *may = !gpu_sample_has(s, ARRAY_IN_PLACE);
     for (size_t i = 0; i < s->n_arrays && *may; i++)
         if (is_refilled(&s->arrays[i]))
             TRY(s->refill_there(s, &(gpu_fill_t){.array = i}, may, err));

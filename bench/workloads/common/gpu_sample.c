@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "io/fs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +56,7 @@ status_t gpu_sample_applies(const gpu_sample_t *s, double need_bytes, error_t *e
     if (s->poll && s->copy != COPY_MAPPED)
         return error_set(err, STATUS_FAILED,
                          "wait=poll watches the output in host memory: needs copy=mapped");
-    if (s->copy == COPY_MAPPED && gpu_sample_in_place(s))
+    if (s->copy == COPY_MAPPED && gpu_sample_has(s, ARRAY_IN_PLACE))
         return error_set(err, STATUS_FAILED,
                          "copy=mapped would change the input itself, which is computed in place");
     if (s->alloc == ALLOC_ASYNC && !gpu_has_pool(s->gpu))
@@ -158,7 +157,7 @@ static uint64_t calls_of_driver(const gpu_sample_t *s) {
 /* Of a training whose steps take memory: in its first run, and in a later one. */
 static void note_driver_calls(session_t *session, uint64_t later) {
     const gpu_sample_t *s = session->state;
-    if (!gpu_sample_takes_temporaries(s) || s->steps == 0)
+    if (!gpu_sample_has(s, ARRAY_TEMPORARY) || s->steps == 0)
         return;
     session_add_result(session, "epochs",
                        json_pack("[{s:I}, {s:I}]", "driver_calls",
@@ -221,20 +220,6 @@ status_t gpu_sample_keep_fixed(gpu_sample_t *s, error_t *err) {
             memcpy(array->last, array->to, array->bytes);
     }
     return STATUS_OK;
-}
-
-status_t gpu_sample_write_middle(session_t *session, gpu_write_t *write, const char *folder,
-                                 error_t *err) {
-    text_list_t names = {0};
-    if (!session->has_middle)
-        return STATUS_OK;
-    char *middle = mem_format("%s/middle", folder);
-    status_t status = fs_make_folders(middle, err);
-    if (status == STATUS_OK)
-        status = write(session, middle, &names, err);
-    text_list_free(&names);
-    free(middle);
-    return status;
 }
 
 /* ---- a sample -------------------------------------------------------------------------------- */

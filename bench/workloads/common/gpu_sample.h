@@ -206,13 +206,6 @@ status_t gpu_sample_keep_fixed(gpu_sample_t *s, error_t *err);
  * the last gpu_sample_fill(). */
 status_t gpu_sample_find_changed(session_t *session, error_t *err);
 
-/* If there are outputs of the middle: have them written into the folder "middle" in `folder`. */
-typedef status_t gpu_write_t(session_t *session, const char *folder, text_list_t *arrays,
-                             error_t *err);
-
-status_t gpu_sample_write_middle(session_t *session, gpu_write_t *write, const char *folder,
-                                 error_t *err);
-
 bool array_is_input(const gpu_array_t *array);   /* one that each sample copies */
 bool array_is_output(const gpu_array_t *array);  /* but not the workspace */
 bool array_is_scratch(const gpu_array_t *array); /* the workspace, or a temporary */
@@ -222,9 +215,7 @@ bool array_on_device(const gpu_sample_t *s, const gpu_array_t *array);
 bool array_varies(const gpu_array_t *array);
 /* Is its device memory that of a sample, not of the case? */
 bool array_each_sample(const gpu_sample_t *s, const gpu_array_t *array);
-/* Does a run replace an input? */
-bool gpu_sample_in_place(const gpu_sample_t *s);
-bool gpu_sample_takes_temporaries(const gpu_sample_t *s);
+bool gpu_sample_has(const gpu_sample_t *s, array_role_t role);
 /* Does a sample allocate, copy in, copy out anything? Empty phases are not reported. */
 bool gpu_sample_allocates(const gpu_sample_t *s);
 bool gpu_sample_copies_in(const gpu_sample_t *s);

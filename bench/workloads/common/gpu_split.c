@@ -83,7 +83,7 @@ static status_t run_calls(gpu_sample_t *s, int64_t *from_ns, int64_t *to_ns, err
 
 status_t gpu_sample_split(session_t *session, error_t *err) {
     gpu_sample_t *s = session->state;
-    if (s->steps == 0 || !gpu_sample_takes_temporaries(s) || s->kernels > KERNELS_MOST ||
+    if (s->steps == 0 || !gpu_sample_has(s, ARRAY_TEMPORARY) || s->kernels > KERNELS_MOST ||
         trace_cupti_attached())
         return STATUS_OK;
     trace_t trace = {0};

@@ -673,14 +673,15 @@ static status_t output(session_t *session, const char *folder, text_list_t *name
     return write_arrays(session, LEFT_BY_RUN, folder, names, err);
 }
 
-static status_t write_middle(session_t *session, const char *folder, text_list_t *names,
-                             error_t *err) {
-    return write_arrays(session, LEFT_IN_THE_MIDDLE, folder, names, err);
-}
-
+/* And what a call in the middle of a graph has left, in the folder "middle". */
 static status_t last(session_t *session, const char *folder, text_list_t *names, error_t *err) {
+    AUTO_FREE char *middle = mem_format("%s/middle", folder);
+    AUTO(text_list_free) text_list_t same_names = {0};
     TRY(write_arrays(session, LEFT_BY_SAMPLE, folder, names, err));
-    return gpu_sample_write_middle(session, write_middle, folder, err);
+    if (!session->has_middle)
+        return STATUS_OK;
+    TRY(fs_make_folders(middle, err));
+    return write_arrays(session, LEFT_IN_THE_MIDDLE, middle, &same_names, err);
 }
 
 /* The supervisor times the request after it, of host code's runs, which is not to copy inputs first. */

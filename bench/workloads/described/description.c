@@ -410,15 +410,15 @@ static status_t check_defaults(const node_t *top, const description_t *descripti
 static status_t check_techniques(const node_t *top, const description_t *description,
                                  error_t *err) {
     const node_t techniques = node_member(top, "techniques");
-    case_t spec = {.dtype = mem_text(description->dtypes.items[0])};
+    AUTO(case_free) case_t spec = {.dtype = mem_text(description->dtypes.items[0])};
     error_t wrong = ERROR_INIT;
     for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++)
         if (description->techniques[i] != NULL)
             case_add_technique(&spec, description_technique(description, i),
                                description->techniques[i]);
-    const status_t status = description_techniques(description, &spec, &wrong);
-    case_free(&spec);
-    return status == STATUS_OK ? STATUS_OK : node_error(&techniques, err, "%s", wrong.text);
+    return description_techniques(description, &spec, &wrong) == STATUS_OK
+               ? STATUS_OK
+               : node_error(&techniques, err, "%s", wrong.text);
 }
 
 /* Does it depend on the size param? Without this name it cannot be parsed then. */
@@ -641,7 +641,6 @@ status_t description_load(const char *folder, description_t *description, error_
 void description_free(description_t *description) {
     for (size_t i = 0; i < description->n_arrays; i++) {
         described_array_t *array = &description->arrays[i];
-        free(array->name);
         for (size_t k = 0; k < array->n_dimensions; k++)
             expression_free(array->shape[k]);
         expression_free(array->repeat);
@@ -653,10 +652,8 @@ void description_free(description_t *description) {
     }
     for (size_t i = 0; i < DESCRIBED_PARAMS; i++) /* of one that was refused, too */
         free((void *)description->lists[i].items);
-    for (size_t i = 0; i < description->n_scalars; i++) {
-        free(description->scalars[i].name);
+    for (size_t i = 0; i < description->n_scalars; i++)
         expression_free(description->scalars[i].expression);
-    }
     expression_free(description->where);
     expression_free(description->steps);
     expression_free(description->whole);
@@ -667,13 +664,9 @@ void description_free(description_t *description) {
     free_files(&description->files);
     text_list_free(&description->params);
     text_list_free(&description->dtypes);
-    free(description->name);
     free(description->folder);
-    free(description->summary);
-    free(description->size_param);
-    free(description->size_label);
-    free(description->size_after);
-    free_study(description->study);
+    free(description->study);
+    arena_free(&description->texts);
     json_decref(description->json);
     *description = (description_t){0};
 }

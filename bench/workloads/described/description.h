@@ -4,6 +4,7 @@
 #define BENCH_WORKLOADS_DESCRIBED_DESCRIPTION_H
 
 #include "base/hash.h"
+#include "base/memory.h"
 #include "expression/element.h"
 #include "expression/expression.h"
 #include "io/npy.h"
@@ -46,7 +47,7 @@ typedef struct described_dtype {
 } described_dtype_t;
 
 typedef struct described_array {
-    char *name;
+    const char *name;
     char letter; /* of its element type in a case: 'T', 'W', …; '\0': it is `element` */
     element_t element;
     expression_t *shape[DESCRIBED_DIMENSIONS];
@@ -67,7 +68,7 @@ typedef struct described_array {
 } described_array_t;
 
 typedef struct described_scalar {
-    char *name;
+    const char *name;
     element_t element; /* f32, f64, i32 or i64 */
     double value;
     expression_t *expression; /* its value, over params; NULL: `value` */
@@ -87,15 +88,18 @@ typedef struct described_files {
     text_list_t names, hashes;
 } described_files_t;
 
+/* Names and texts are those of its JSON, or `texts`. */
 typedef struct description {
-    char *name, *folder; /* folder: an absolute path, or NULL if only a saved run has it */
-    bool is_of_project;  /* its folder was found in kernels/, where another root may have its own */
+    const char *name;
+    char *folder;       /* an absolute path, or NULL if only a saved run has it */
+    bool is_of_project; /* its folder was found in kernels/, where another root may have its own */
     char hash[HASH_TEXT]; /* of workload.json and the .py, .cu and .c files in its folder */
     described_files_t files;
     bool has_jax;         /* its reference.py has a function jax_reference, or jax_step */
     bool has_c_reference; /* reference.c, the reference output in place of reference.py */
     json_t *json;         /* workload.json, or its copy in a saved run */
-    char *summary;        /* "" if not given */
+    const char *summary;  /* "" if not given */
+    arena_t texts;
     text_list_t params;
     int64_t defaults[DESCRIBED_PARAMS], least[DESCRIBED_PARAMS], most[DESCRIBED_PARAMS];
     /* Defaults of params that are lists, whose items have the range above; no list: n is 0. */
@@ -124,11 +128,11 @@ typedef struct description {
     described_cost_t cost;
     bool deterministic;       /* two runs of the reference give the same bits; default true */
     bool needs_deterministic; /* … and of each contender: "deterministic": "required" */
-    char *size_param;         /* x axis of charts; default: the last param */
+    const char *size_param;   /* x axis of charts; default: the last param */
     const char *size_name;    /* in texts: "batch size"; default: the param */
-    char *size_label;         /* of the axis: "batch, samples"; default: the param */
+    const char *size_label;   /* of the axis: "batch, samples"; default: the param */
     const char *size_before;  /* a size, "width "; default: what is after it, or the param */
-    char *size_after;       /* after a size, " points", if the unit begins with the param's name */
+    const char *size_after; /* after a size, " points", if the unit begins with the param's name */
     int64_t reference_size; /* which findings show first; 0: none */
     struct study *study;    /* that it reproduces (results/study_csv.h), or NULL */
     const char

@@ -270,18 +270,13 @@ static status_t read_size_texts(const node_t *size, description_t *description, 
     *param = node_member(size, "param");
     const node_t name = node_member(size, "name"), unit = node_member(size, "unit"),
                  reference = node_member(size, "reference"), before = node_member(size, "before");
-    const char *text;
     if (node_exists(&name))
         TRY(node_text(&name, &description->size_name, err));
     if (node_exists(&before))
         TRY(node_text(&before, &description->size_before, err));
     if (node_exists(&reference))
         TRY(node_integer(&reference, 1, DESCRIBED_LARGEST, &description->reference_size, err));
-    if (!node_exists(&unit))
-        return STATUS_OK;
-    TRY(node_text(&unit, &text, err));
-    description->size_label = mem_text(text);
-    return STATUS_OK;
+    return node_exists(&unit) ? node_text(&unit, &description->size_label, err) : STATUS_OK;
 }
 
 /* As a word of its own? */
@@ -302,15 +297,14 @@ status_t read_size(const node_t *top, description_t *description, error_t *err) 
     if (description->lists[index].n > 0)
         return node_error(&param, err, "found the list %s, expected a param that is one integer",
                           params.names[index]);
-    char *unit = description->size_label;
-    description->size_param = mem_text(params.names[index]);
-    const bool says_param = unit != NULL && begins_with(unit, params.names[index]);
-    description->size_label = says_param     ? mem_text(unit)
-                              : unit != NULL ? mem_format("%s, %s", params.names[index], unit)
-                                             : mem_text(params.names[index]);
-    if (says_param && description->size_before == NULL)
-        description->size_after = mem_format(" %s", params.names[index]);
-    free(unit);
+    const char *name = params.names[index], *unit = description->size_label;
+    const bool says_param = unit != NULL && begins_with(unit, name);
+    description->size_param = name;
+    if (!says_param)
+        description->size_label =
+            unit != NULL ? arena_format(&description->texts, "%s, %s", name, unit) : name;
+    else if (description->size_before == NULL)
+        description->size_after = arena_format(&description->texts, " %s", name);
     if (description->size_name == NULL)
         description->size_name = description->size_param;
     return STATUS_OK;
@@ -318,35 +312,32 @@ status_t read_size(const node_t *top, description_t *description, error_t *err) 
 
 /* ---- a study that it reproduces ---------------------------------------------------------------- */
 
-static status_t read_log(const node_t *log, study_side_t *side, error_t *err) {
+static status_t read_log(const node_t *log, study_side_t *side, arena_t *texts, error_t *err) {
     static const char *const KEYS[] = {"file", "engine", "variant", "columns"};
     static const char *const ENGINES[] = {"cuda", "pytorch"};
     const vocabulary_t engines = {"engine", "", ENGINES, 2};
-    const char *file, *variant;
     size_t engine;
     TRY(node_object(log, KEYS, 4, 4, err));
     const node_t names[] = {node_member(log, "file"), node_member(log, "variant"),
                             node_member(log, "engine"), node_member(log, "columns")};
-    TRY(node_name(&names[0], &file, err));
-    if (!text_ends(file, ".csv") || strcmp(file, "timings.csv") == 0) /* in the run's folder */
+    TRY(node_name(&names[0], &side->file, err));
+    if (!text_ends(side->file, ".csv") || strcmp(side->file, "timings.csv") == 0) /* of the run */
         return node_expected(&names[0], err, "NAME.csv, but not timings.csv");
-    TRY(node_name(&names[1], &variant, err));
+    TRY(node_name(&names[1], &side->variant, err));
     TRY(node_choice(&names[2], &engines, &engine, err));
     TRY(node_set(&names[3], err));
     if (node_length(&names[3]) < 2 || node_length(&names[3]) > STUDY_MOST_COLUMNS)
         return node_expected(&names[3], err, "2 to 8 names: the size, phases and Total");
-    side->file = mem_text(file);
-    side->variant = mem_text(variant);
-    side->engine = mem_text(ENGINES[engine]);
-    for (size_t i = 0; i < node_length(&names[3]); i++) {
-        const node_t column = node_item(&names[3], i);
+    side->engine = ENGINES[engine];
+    for (; side->n < node_length(&names[3]); side->n++) {
+        const node_t column = node_item(&names[3], side->n);
         const char *text;
         TRY(node_name(&column, &text, err));
-        side->columns[i] = mem_text(text);
-        side->phases[i] = mem_text(text);
-        for (char *c = side->phases[i]; *c != '\0'; c++)
-            *c = (char)tolower((unsigned char)*c);
-        side->n++;
+        char *lower = arena_buffer(texts, strlen(text) + 1);
+        for (size_t i = 0; text[i] != '\0'; i++)
+            lower[i] = (char)tolower((unsigned char)text[i]);
+        side->columns[side->n] = text;
+        side->phases[side->n] = lower;
     }
     return STATUS_OK;
 }
@@ -366,23 +357,9 @@ status_t read_study(const node_t *top, description_t *description, error_t *err)
                                     .dtype = description->dtypes.items[0]};
     for (size_t i = 0; i < STUDY_SIDES; i++) {
         const node_t log = node_item(&logs, i);
-        TRY(read_log(&log, &description->study->sides[i], err));
+        TRY(read_log(&log, &description->study->sides[i], &description->texts, err));
     }
     return STATUS_OK;
-}
-
-void free_study(study_t *study) {
-    for (size_t s = 0; study != NULL && s < STUDY_SIDES; s++) {
-        study_side_t *side = &study->sides[s];
-        for (size_t i = 0; i < side->n; i++) {
-            free(side->columns[i]);
-            free(side->phases[i]);
-        }
-        free(side->file);
-        free(side->engine);
-        free(side->variant);
-    }
-    free(study);
 }
 
 static status_t check_axis(const node_t *axis, const description_t *description, size_t param,
@@ -415,11 +392,8 @@ static status_t check_axes(const node_t *axes, const description_t *description,
             TRY(check_axis(&axis, description, i, err));
     }
     node_t dtype = node_member(axes, "dtype");
-    text_list_t chosen = {0};
-    status_t status =
-        node_exists(&dtype) ? node_choices(&dtype, &known_dtypes, &chosen, err) : STATUS_OK;
-    text_list_free(&chosen);
-    return status;
+    AUTO(text_list_free) text_list_t chosen = {0};
+    return node_exists(&dtype) ? node_choices(&dtype, &known_dtypes, &chosen, err) : STATUS_OK;
 }
 
 status_t check_sweep(const node_t *top, const description_t *description, error_t *err) {

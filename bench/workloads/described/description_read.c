@@ -385,10 +385,8 @@ static status_t read_array(const node_t *node, description_t *description, descr
                            error_t *err) {
     node_t name = node_member(node, "name"), shape = node_member(node, "shape");
     node_t dtype = node_member(node, "dtype"), tolerance = node_member(node, "tolerance");
-    const char *text;
-    TRY(node_text(&name, &text, err));
-    TRY(check_identifier(&name, text, description, err));
-    array->name = mem_text(text);
+    TRY(node_text(&name, &array->name, err));
+    TRY(check_identifier(&name, array->name, description, err));
     description->n_arrays++;
     TRY(read_shape(&shape, description, array, err));
     TRY(read_type(&dtype, description, array, err));
@@ -556,11 +554,10 @@ static status_t read_scalar(const node_t *node, description_t *description, erro
     TRY(node_object(node, KEYS, 5, 3, err));
     node_t name = node_member(node, "name"), dtype = node_member(node, "dtype");
     node_t value = node_member(node, "value");
-    const char *text;
     size_t index;
     int64_t integer;
-    TRY(node_text(&name, &text, err));
-    TRY(check_identifier(&name, text, description, err));
+    TRY(node_text(&name, &scalar->name, err));
+    TRY(check_identifier(&name, scalar->name, description, err));
     TRY(node_choice(&dtype, &dtypes, &index, err));
     element_find(DTYPES[index], &scalar->element);
     const element_range_t range = element_range(scalar->element);
@@ -574,8 +571,7 @@ static status_t read_scalar(const node_t *node, description_t *description, erro
     }
     TRY(read_range(node, scalar, err));
     if (scalar->is_param)
-        TRY(check_param_name(&name, text, description, err));
-    scalar->name = mem_text(text);
+        TRY(check_param_name(&name, scalar->name, description, err));
     description->n_scalars++;
     return STATUS_OK;
 }
@@ -629,18 +625,17 @@ static status_t read_head(const node_t *top, description_t *description, error_t
     node_t schema = node_member(top, "schema"), name = node_member(top, "name");
     node_t dollar_schema = node_member(top, "$schema"), summary = node_member(top, "summary");
     int64_t version;
-    const char *text = "";
+    const char *text;
     TRY(node_integer(&schema, DESCRIPTION_SCHEMA, DESCRIPTION_SCHEMA, &version, err));
     if (node_exists(&dollar_schema))
         TRY(node_text(&dollar_schema, &text, err));
-    TRY(node_name(&name, &text, err));
-    description->name = mem_text(text);
-    text = "";
+    TRY(node_name(&name, &description->name, err));
+    description->summary = text = "";
     if (node_exists(&summary))
         TRY(node_text(&summary, &text, err));
     if (!text_is_plain(text) || strlen(text) > LONGEST_SUMMARY)
         return node_expected(&summary, err, "one line of at most 200 bytes");
-    description->summary = mem_text(text);
+    description->summary = text;
     return STATUS_OK;
 }
 

@@ -33,7 +33,6 @@ status_t read_params(const node_t *top, description_t *description, error_t *err
 /* "size", and "study". */
 status_t read_size(const node_t *top, description_t *description, error_t *err);
 status_t read_study(const node_t *top, description_t *description, error_t *err);
-void free_study(struct study *study);
 status_t read_techniques(const node_t *top, description_t *description, error_t *err);
 /* Once params and dtypes are read. */
 status_t check_sweep(const node_t *top, const description_t *description, error_t *err);

@@ -11,8 +11,6 @@
 
 /* ==== normal numbers ========================================================================== */
 
-/* ==== fills =================================================================================== */
-
 /* A fused x * y + z has other bits; see base/rng.c. */
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
@@ -141,7 +139,6 @@ static void part_of_words(double *values, const uint32_t *words, size_t n) {
         values[at[i]] = of_outer[i];
 }
 
-/* Of many. */
 static void normal_of_words(double *values, const uint32_t *words, size_t n) {
     for (size_t at = 0, part; at < n; at += part) {
         part = n - at < PART ? n - at : PART;
@@ -155,10 +152,7 @@ double normal_of_word(uint32_t word) {
     return value;
 }
 
-/* A fused x * y + z has other bits; see base/rng.c. */
-#ifdef __clang__
-#pragma STDC FP_CONTRACT OFF
-#endif
+/* ==== fills =================================================================================== */
 
 /* CHUNK: elements that a thread makes at once, in its cache. */
 enum { CHUNK = 4096, MIN_PARALLEL = 16 * CHUNK };

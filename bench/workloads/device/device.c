@@ -331,13 +331,11 @@ static status_t output_read(session_t *session, const char *folder, text_list_t 
     TRY(gpu_fill(s->gpu, s->sums, 0, s->n_sums * sizeof(uint32_t), err));
     TRY(launch_reads(s, err));
     TRY(gpu_sync(s->gpu, err));
-    uint32_t *sums = mem_zeroed(s->n_sums, sizeof *sums);
-    status_t status = gpu_copy_out(s->gpu, sums, s->sums, s->n_sums * sizeof *sums, err);
+    AUTO_FREE uint32_t *sums = mem_zeroed(s->n_sums, sizeof *sums);
+    TRY(gpu_copy_out(s->gpu, sums, s->sums, s->n_sums * sizeof *sums, err));
     uint32_t sum = 0, expected = FILL_WORD * 4 * s->words * DEVICE_READ_PASSES;
     for (size_t i = 0; i < s->n_sums; i++)
         sum += sums[i];
-    free(sums);
-    TRY(status);
     return sum == expected
                ? STATUS_OK
                : error_set(err, STATUS_FAILED,

@@ -110,13 +110,10 @@ static status_t check_product(const state_t *s, unsigned kind, error_t *err) {
     TRY(gpu_random_fill(s->gpu, s->operands[kind].d, bytes, KIND[kind].random, err));
     TRY(multiply(s, kind, err));
     TRY(gpu_sync(s->gpu, err));
-    void *columns[] = {mem_alloc(s->n * sizeof(float)), mem_alloc(s->n * sizeof(float))};
-    status_t status = STATUS_OK;
-    for (unsigned i = 0; i < CHECKED && status == STATUS_OK; i++)
-        status = check_element(s, kind, columns, err);
-    free(columns[0]);
-    free(columns[1]);
-    return status;
+    AUTO_FREE void *a = mem_alloc(s->n * sizeof(float)), *b = mem_alloc(s->n * sizeof(float));
+    for (unsigned i = 0; i < CHECKED; i++)
+        TRY(check_element(s, kind, (void *[]){a, b}, err));
+    return STATUS_OK;
 }
 
 static status_t output(session_t *session, const char *folder, text_list_t *arrays, error_t *err) {
