@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 
@@ -119,6 +119,29 @@ def by_key(check: Check) -> Check:
         return {key: check(item, f"{path}.{key}") for key, item in items}
 
     return check_all
+
+
+# What a field of such a type must be, if nothing else is said.
+_BY_TYPE: Mapping[str, Check] = {
+    "str": text,
+    "bool": boolean,
+    "int": integer(0, (1 << 63) - 1),
+    "float": number,
+    "Mapping[str, Any]": json_object,
+}
+
+
+def shape_of(make: type[Any], **checks: Check) -> Shape:
+    """Return the shape of a dataclass, whose fields are the keys: optional with a default.
+
+    A field's check is one of `checks`, or that of its type.
+    """
+    required, optional = {}, {}
+    for key in fields(make):
+        has_default = key.default is not MISSING or key.default_factory is not MISSING
+        check = checks.get(key.name) or _BY_TYPE[str(key.type).removesuffix(" | None")]
+        (optional if has_default else required)[key.name] = check
+    return Shape(make, required, optional)
 
 
 def kind_of(value: Any) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from json_checks import Shape, boolean, by_key, each, integer, number, one_of, text
+from json_checks import Shape, boolean, by_key, each, integer, one_of, shape_of, text
 
 DTYPES = ("f32", "f16", "bf16", "f64", "i32", "i64", "u8", "bool", "i8", "e4m3", "e5m2")
 FLOATS = ("f32", "f16", "bf16", "f64", "e4m3", "e5m2")
@@ -87,12 +87,12 @@ class Operator:
     """By type letter: the element type that it stands for in this case."""
     scalars: tuple[Scalar, ...] = ()
     deterministic: bool = True
-    steps: int = 0
-    """Of a call, if it is a training; else 0."""
     by_step: bool = False
     """Whether a step is compared: then the phases are those of a training."""
     splits: str | None = None
     """The param that is the number of rows of the arrays that are cut; None: none is."""
+    steps: int = 0
+    """Of a call, if it is a training; else 0."""
     tf32: bool = False
     """Whether products of float32 may be computed in TF32."""
 
@@ -147,19 +147,14 @@ def parts_of(arrays: Sequence[Array], before: int = 0) -> list[int | slice]:
     return list(parts.values())
 
 
-_FILL = Shape(
-    Fill,
-    {"kind": one_of(*FILLS)},
-    {
-        **dict.fromkeys(("low", "high", "times", "of_low", "of_high"), number),
-        "of_kind": one_of(*FILLS[:3]),
-        "of": integer(0, MOST_SHAPES - 1),
-    },
+_DTYPE = one_of(*DTYPES)
+_FILL = shape_of(
+    Fill, kind=one_of(*FILLS), of_kind=one_of(*FILLS[:3]), of=integer(0, MOST_SHAPES - 1)
 )
 _ARRAY: Mapping[str, Any] = {
     "name": text,
     "shape": each(integer(0, (1 << 63) - 1)),
-    "dtype": one_of(*DTYPES),
+    "dtype": _DTYPE,
     "input": boolean,
     "output": boolean,
 }
@@ -174,22 +169,11 @@ ARRAY = Shape(
     _ARRAY,
     {"fill": _FILL, "stays": boolean, "list": text, "cut": boolean, "every": integer(1, 1 << 53)},
 )
-_SCALAR = Shape(Scalar, {"name": text, "dtype": one_of(*DTYPES), "value": number})
-OPERATOR = Shape(
+_SCALAR = shape_of(Scalar, dtype=_DTYPE)
+OPERATOR = shape_of(
     Operator,
-    {
-        "folder": text,
-        "hash": text,
-        "name": text,
-        "arrays": each(ARRAY),
-        "types": by_key(one_of(*DTYPES)),
-    },
-    {
-        "scalars": each(_SCALAR),
-        "deterministic": boolean,
-        "by_step": boolean,
-        "splits": text,
-        "steps": integer(1, 1_000_000),
-        "tf32": boolean,
-    },
+    arrays=each(ARRAY),
+    types=by_key(_DTYPE),
+    scalars=each(_SCALAR),
+    steps=integer(1, 1_000_000),
 )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from json_checks import ProtocolError, Shape, boolean, integer, json_object, kind_of, text
+from json_checks import ProtocolError, Shape, integer, kind_of, shape_of
 from operator_request import OPERATOR, Operator
 
 VERSION = 2
@@ -244,57 +244,24 @@ def parse(line: bytes) -> Request:
         raise ProtocolError(str(error), case_id) from error
 
 
-_COUNT = integer(0, (1 << 63) - 1)
 _SEED = integer(0, (1 << 64) - 1)
-
-_CASE = Shape(
-    CaseSpec,
-    {
-        **dict.fromkeys(("id", "workload", "engine", "device", "variant", "dtype"), text),
-        "params": json_object,
-    },
-    {"techniques": json_object},
-)
+_CASE = shape_of(CaseSpec)
 
 _REQUESTS: Mapping[str, Shape] = {
-    "hello": Shape(HelloRequest, {"protocol": _COUNT}),
-    "open": Shape(
-        OpenRequest,
-        {"case": _CASE, "seed": _SEED},
-        {
-            "program": json_object,
-            "profile": boolean,
-            "compile_cache": text,
-            "operator": OPERATOR,
-            "inputs": text,
-            "refill": text,
-        },
-    ),
-    "inputs": Shape(
-        InputsRequest,
-        {"case": _CASE, "seed": _SEED, "refill": _SEED, "operator": OPERATOR, "path": text},
-    ),
-    "output": Shape(OutputRequest, {"id": text, "path": text}, {"continues": boolean}),
-    "refill": Shape(RefillRequest, {"id": text, "seed": _SEED}, {"continues": boolean}),
-    "sample": Shape(
-        SampleRequest,
-        {
-            "id": text,
-            "budget_ns": _COUNT,
-            "max_samples": _COUNT,
-            "warmup_samples": _COUNT,
-            "warmup_ns": _COUNT,
-        },
-        {"round": _COUNT, "fresh": _SEED, "phase": text},
-    ),
-    "last": Shape(LastRequest, {"id": text, "path": text}),
-    "verify": Shape(VerifyRequest, {"id": text, "path": text}),
-    "evaluate": Shape(EvaluateRequest, {"id": text, "path": text}),
-    "audit": Shape(AuditRequest, {"id": text, "runs": _COUNT}, {"phase": text}),
-    "trace_start": Shape(TraceStartRequest, {}),
-    "trace": Shape(TraceRequest, {"id": text, "path": text, "origin_ns": _COUNT}),
-    "close": Shape(CloseRequest, {"id": text}),
-    "bye": Shape(ByeRequest, {}),
+    "hello": shape_of(HelloRequest),
+    "open": shape_of(OpenRequest, case=_CASE, seed=_SEED, operator=OPERATOR),
+    "inputs": shape_of(InputsRequest, case=_CASE, seed=_SEED, refill=_SEED, operator=OPERATOR),
+    "output": shape_of(OutputRequest),
+    "refill": shape_of(RefillRequest, seed=_SEED),
+    "sample": shape_of(SampleRequest, fresh=_SEED),
+    "last": shape_of(LastRequest),
+    "verify": shape_of(VerifyRequest),
+    "evaluate": shape_of(EvaluateRequest),
+    "audit": shape_of(AuditRequest),
+    "trace_start": shape_of(TraceStartRequest),
+    "trace": shape_of(TraceRequest),
+    "close": shape_of(CloseRequest),
+    "bye": shape_of(ByeRequest),
 }
 
 

@@ -32,8 +32,6 @@ class Engine(NamedTuple):
     """Returns why this version of the module does not do; None: it does."""
     set_environment: Callable[[str], None]
     """Sets what the module reads as it is imported, for a kind of device."""
-    make_session: Callable[[str], EngineSession]
-    """Starts a session on a kind of device; raises `needs.Unavailable` if it is missing."""
 
 
 class Worker:
@@ -90,7 +88,8 @@ class Worker:
         import host_memory  # needs NumPy
 
         host_memory.keep_freed()
-        session = engine.make_session(self._device_kind)
+        # Beside the worker's script; raises `needs.Unavailable` if the device is missing.
+        session = importlib.import_module("session").Session(self._device_kind)
         about = session.describe()
         once_ns = {"import": forked.import_ns.get(engine.module, import_ns)}
         if forked.import_ns:

@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 sys.path.insert(1, str(Path(__file__).absolute().parents[1] / "reference_common"))
 
@@ -26,9 +25,6 @@ if __name__ == "__main__":
 
 import serving
 
-if TYPE_CHECKING:
-    from engine_session import EngineSession
-
 
 def set_environment(device_kind: str) -> None:
     """Tell JAX before its import which device it gets, and to leave the others memory on it."""
@@ -38,20 +34,7 @@ def set_environment(device_kind: str) -> None:
         sys.modules["jax"].config.update("jax_platforms", device_kind)
 
 
-def make_session(device_kind: str) -> EngineSession:
-    """Return the session."""
-    from session import Session
-
-    return Session(device_kind)
-
-
-ENGINE = serving.Engine(
-    module="jax",
-    packages_lack=jax_needs.packages_lack,
-    version_lacks=jax_needs.jax_lacks,
-    set_environment=set_environment,
-    make_session=make_session,
-)
+ENGINE = serving.Engine("jax", jax_needs.packages_lack, jax_needs.jax_lacks, set_environment)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,7 +12,7 @@ import user_file
 from candidate import CandidateWorkload
 from operator_request import Operator
 from protocol import CaseRequest
-from torch_session import CompilingSession
+from torch_session import TorchSession
 from untouched import Untouched
 from ways import COMPILE
 from workload import CaseError
@@ -24,7 +24,7 @@ _COMPILERS = ("torch._dynamo.", "torch._inductor.")
 _A_FILE = "a file that this process has loaded"
 
 
-class Session(CompilingSession):
+class Session(TorchSession):
     """The state from hello to bye. Raises `needs.Unavailable` if the device is missing."""
 
     engine = "python"

@@ -29,7 +29,6 @@ import torch
 
 import philox
 from device import Device
-from params import checked, integer
 from protocol import CaseSpec
 from timing import Mark, Probe, Sample, now_ns
 from workload import CaseError, ClockDomain, Skip
@@ -47,7 +46,6 @@ OUTPUTS = (
     *(3136, 3136, 3136, 40),  # of the biases
 )
 _MAX_LIVE = 1_000_000
-CHECKS = {"live": integer(1, _MAX_LIVE)._replace(expected=f"an integer from 1 to {_MAX_LIVE}")}
 
 
 class Change(NamedTuple):
@@ -193,7 +191,7 @@ class Allocate:
         """Return the trace of a case with these parameters."""
         if spec.dtype != "f32":
             raise Skip(f"dtype {spec.dtype}: blocks have no dtype, cases are listed as f32")
-        return Trace(**checked(spec, CHECKS), seed=seed)
+        return Trace(_live_of(spec), seed)
 
     def open(self, spec: CaseSpec, inputs: Trace, device: Device, mark: Mark) -> Allocations:
         """Make a case ready."""
@@ -207,6 +205,17 @@ class Allocate:
         )
         stream = torch.cuda.current_stream().cuda_stream
         return Allocations(inputs, calls, stream, device.synchronize, mark)
+
+
+def _live_of(spec: CaseSpec) -> int:
+    for name in spec.params:
+        if name != "live":
+            raise CaseError(f"params.{name}: unknown; known: live")
+    live = spec.params.get("live")
+    # In Python, bool is a subclass of int.
+    if not isinstance(live, int) or isinstance(live, bool) or not 1 <= live <= _MAX_LIVE:
+        raise CaseError(f"params.live: expected an integer from 1 to {_MAX_LIVE}, found {live!r}")
+    return live
 
 
 def _time_batch(calls: Calls, blocks: list[int], changes: list[Change], stream: int) -> float:

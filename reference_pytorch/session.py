@@ -7,7 +7,7 @@ from allocate import Allocate
 from operator_request import Operator
 from operator_tensors import write_made
 from operator_workload import OperatorWorkload
-from torch_session import CompilingSession
+from torch_session import TorchSession
 from workload import Skip
 
 WORKLOADS = {"allocate": Allocate()}
@@ -20,7 +20,7 @@ COMPILING = {"cpu": ("compile",), "cuda": ("compile", *_COMPILING_GRAPHS)}
 CAPTURING = ("graph", "overlap", *_COMPILING_GRAPHS)
 
 
-class Session(CompilingSession):
+class Session(TorchSession):
     """The state from hello to bye. Raises `needs.Unavailable` if the device is missing."""
 
     engine = "pytorch"

@@ -30,13 +30,20 @@ from workload import CaseError, OpenCase, Skip
 
 
 class TorchSession(EngineSession):
-    """The state from hello to bye. Raises `needs.Unavailable` if the device is missing."""
+    """The state from hello to bye. Raises `needs.Unavailable` if the device is missing.
+
+    Some variants use `torch.compile` or capture CUDA graphs.
+    """
+
+    open_keys = ("inputs", "compile_cache", "refill")
 
     def __init__(self, device_kind: str) -> None:
         precision.switch_all()
         super().__init__(DEVICES[device_kind]())
         self._tf32: dict[str, bool] = {}
         """By case: whether its dtype allows TF32."""
+        # What torch.compile lacks here; "": nothing, None: not checked yet.
+        self._compile_lacks: str | None = None
 
     def versions(self) -> dict[str, str]:
         found = {"torch": torch.__version__, "switches": precision.text()}
@@ -76,17 +83,6 @@ class TorchSession(EngineSession):
 
     def marks(self) -> Mark:
         return tracing.marks(self._device)
-
-
-class CompilingSession(TorchSession):
-    """A session of which some variants use `torch.compile` or capture CUDA graphs."""
-
-    open_keys = ("inputs", "compile_cache", "refill")
-
-    def __init__(self, device_kind: str) -> None:
-        super().__init__(device_kind)
-        # What torch.compile lacks here; "": nothing, None: not checked yet.
-        self._compile_lacks: str | None = None
 
     @abstractmethod
     def uses_compiler(self, variant: str) -> bool:

@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 sys.path.insert(1, str(Path(__file__).absolute().parents[1] / "reference_common"))
 sys.path.insert(2, str(Path(__file__).absolute().parents[1] / "reference_described"))
@@ -27,9 +26,6 @@ if __name__ == "__main__":
 
 import serving
 
-if TYPE_CHECKING:
-    from engine_session import EngineSession
-
 
 def set_environment(_device_kind: str) -> None:
     """Name a folder for compiled code that the supervisor removes."""
@@ -39,19 +35,8 @@ def set_environment(_device_kind: str) -> None:
         )
 
 
-def make_session(device_kind: str) -> EngineSession:
-    """Return the session."""
-    from session import Session
-
-    return Session(device_kind)
-
-
 ENGINE = serving.Engine(
-    module="torch",
-    packages_lack=torch_needs.packages_lack,
-    version_lacks=torch_needs.torch_lacks,
-    set_environment=set_environment,
-    make_session=make_session,
+    "torch", torch_needs.packages_lack, torch_needs.torch_lacks, set_environment
 )
 
 

@@ -10,12 +10,15 @@ from project import ran
 SOURCE = Path(__file__).parents[2] / "reference_common"
 IMPORT = "import bytecode; bytecode.keep('large'); import large"
 WORKER = """
-import serving
+import sys, types, serving
 class Session:
+    def __init__(self, device_kind):
+        pass
     def describe(self):
         return {"once_ns": {}}
+sys.modules["session"] = types.SimpleNamespace(Session=Session)
 nothing = lambda *_: None
-engine = serving.Engine("large", nothing, nothing, nothing, lambda _: Session())
+engine = serving.Engine("large", nothing, nothing, nothing)
 assert serving.Worker(engine, "cpu").answer(b'{"op":"hello","protocol":2}')[0]["status"] == "ok"
 """
 IN_CHILD = "; import subprocess, sys; subprocess.run([sys.executable, '-c', 'import of_child'])"
