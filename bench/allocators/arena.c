@@ -231,13 +231,12 @@ static status_t arena_end(allocator_t *a, error_t *err) {
 
 static void arena_close(allocator_t *a) {
     arena_allocator_t *s = a->state;
-    error_t ignored = ERROR_INIT;
     a->api->context_sync();
     /* Blocks remain only when a first pass did not end. */
     for (const address_entry_t *e = NULL; (e = address_map_next(&a->blocks, e)) != NULL;)
-        allocator_unreserve(a, e->address, s->blocks[e->value].bytes, &ignored);
+        allocator_unreserve(a, e->address, s->blocks[e->value].bytes, NULL);
     if (s->memory != 0)
-        allocator_unreserve(a, s->memory, s->memory_bytes, &ignored);
+        allocator_unreserve(a, s->memory, s->memory_bytes, NULL);
     free(s->calls);
     free(s->blocks);
     free(s->asked_bytes);

@@ -566,11 +566,10 @@ static void caching_measure(allocator_t *a, allocator_stats_t *stats) {
 
 static void caching_close(allocator_t *a) {
     caching_t *c = a->state;
-    error_t ignored = ERROR_INIT;
     a->api->context_sync();
     for (size_t i = 0; i < c->n_segments; i++) {
         block_segment_t *segment = c->segments[i];
-        allocator_unreserve(a, segment->address, segment->bytes, &ignored);
+        allocator_unreserve(a, segment->address, segment->bytes, NULL);
         event_recycle(c, segment->event);
         for (block_t *block = segment->first, *next; block != NULL; block = next) {
             next = block->next;

@@ -26,9 +26,8 @@ static status_t malloc_release(allocator_t *a, cu_pointer_t address, cu_stream_t
 }
 
 static void malloc_close(allocator_t *a) {
-    error_t ignored = ERROR_INIT;
     for (const address_entry_t *e = NULL; (e = address_map_next(&a->blocks, e)) != NULL;)
-        allocator_unreserve(a, e->address, e->value, &ignored);
+        allocator_unreserve(a, e->address, e->value, NULL);
 }
 
 const allocator_ops_t ALLOCATOR_OPS_MALLOC = {

@@ -50,8 +50,7 @@ static void hash_bytes(const void *data, size_t bytes, char text[HASH_TEXT]) {
 static bool cubin_matches(const char *path, const char *expected) {
     AUTO_FREE char *data = NULL;
     size_t bytes;
-    error_t ignored = ERROR_INIT;
-    if (fs_read(path, &data, &bytes, &ignored) != STATUS_OK)
+    if (fs_read(path, &data, &bytes, NULL) != STATUS_OK)
         return false;
     char hash[HASH_TEXT];
     hash_bytes(data, bytes, hash);

@@ -223,8 +223,7 @@ static const double NVCC_TIMEOUT_S = 300; /* a kernel takes a second; this ends 
 static void hash_file(hash_t *hash, const char *folder, const char *name) {
     AUTO_FREE char *path = fs_join(folder, name), *text = NULL;
     size_t bytes;
-    error_t ignored = ERROR_INIT;
-    if (fs_read(path, &text, &bytes, &ignored) == STATUS_OK)
+    if (fs_read(path, &text, &bytes, NULL) == STATUS_OK)
         hash_add(hash, text, bytes);
 }
 
@@ -255,8 +254,7 @@ static void read_standard_headers(toolchain_t *tools) {
         AUTO_FREE char *path = fs_join(folder, names.items[i]);
         char *text;
         size_t bytes;
-        error_t ignored = ERROR_INIT;
-        if (fs_read(path, &text, &bytes, &ignored) == STATUS_OK) {
+        if (fs_read(path, &text, &bytes, NULL) == STATUS_OK) {
             text_list_add(&tools->standard_names, names.items[i]);
             text_list_take(&tools->standard_texts, text);
         }

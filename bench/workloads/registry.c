@@ -99,9 +99,9 @@ static size_t count_quotes(const char *line) {
 static void read_script(const char *folder, const char *stem, text_list_t *seen, script_t *script) {
     AUTO_FREE char *path = mem_format("%s/%s.py", folder, stem), *text = NULL;
     size_t size;
-    error_t ignored = ERROR_INIT; /* its worker will say what is wrong */
     text_list_add(seen, stem);
-    *script = (script_t){.is_plain = fs_read(path, &text, &size, &ignored) == STATUS_OK};
+    /* Its worker will say what is wrong. */
+    *script = (script_t){.is_plain = fs_read(path, &text, &size, NULL) == STATUS_OK};
     if (!script->is_plain)
         return;
     for (size_t i = 0; i < sizeof NOT_PLAIN / sizeof *NOT_PLAIN; i++)
@@ -166,8 +166,8 @@ static const struct {
     const char *engine;
     const session_ops_t *ops;
 } SESSIONS[] = {
-    {"null", &null_synthetic},   {"cuda", &null_cuda},      {"cpu", &device_copy_cpu},
-    {"cuda", &device_copy_cuda}, {"cpu", &allocate_cpu},    {"cuda", &allocate_cuda},
+    {"null", &null_synthetic},   {"cuda", &null_cuda},       {"cpu", &device_copy_cpu},
+    {"cuda", &device_copy_cuda}, {"cpu", &allocate_session}, {"cuda", &allocate_session},
     {"cpu", &described_c},       {"cuda", &described_cuda},
 };
 

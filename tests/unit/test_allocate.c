@@ -66,7 +66,7 @@ static gpu_t open_gpu(size_t memory_bytes) {
 
 static status_t open_session(session_t *session, gpu_t *gpu, const char *variant, int64_t live,
                              error_t *err) {
-    *session = (session_t){.ops = &allocate_cuda, .engine = gpu};
+    *session = (session_t){.ops = &allocate_session, .engine = gpu};
     session->spec.engine = mem_text("cuda");
     session->spec.variant = mem_text(variant);
     add_integer(&session->spec, "live", live);

@@ -359,7 +359,5 @@ static status_t open_case(session_t *session, const open_request_t *request, err
     return session_open(session, request, sizeof(state_t), prepare, err);
 }
 
-const session_ops_t allocate_cuda = {
-    .workload = "allocate", .open = open_case, .output = output, .close = close_case};
-const session_ops_t allocate_cpu = {
+const session_ops_t allocate_session = {
     .workload = "allocate", .open = open_case, .output = output, .close = close_case};

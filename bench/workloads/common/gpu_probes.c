@@ -429,11 +429,10 @@ static status_t probe_training(session_t *session, recorder_t *recorder, error_t
     const double steps = (double)s->steps;
     int64_t at[6];
     double device_ns, parts[5];
-    error_t ignored = ERROR_INIT;
     TRY(gpu_sample_host_inputs(s, err));
     const status_t status = train(s, at, err);
     if (status != STATUS_OK && s->takes_in_sample)
-        gpu_sample_release(s, &ignored);
+        gpu_sample_release(s, NULL);
     TRY(status);
     TRY(gpu_elapsed(s->gpu, 0, 1, &device_ns, err));
     for (unsigned i = 0; i < 5; i++)

@@ -193,7 +193,7 @@ extern const workload_t workload_null, workload_device, workload_allocate;
 
 extern const session_ops_t null_synthetic, null_cuda;
 extern const session_ops_t device_copy_cpu, device_copy_cuda;
-extern const session_ops_t allocate_cpu, allocate_cuda;
+extern const session_ops_t allocate_session;            /* of both engines */
 extern const session_ops_t described_cuda, described_c; /* of every described workload */
 
 #endif

@@ -351,10 +351,15 @@ static status_t evaluate(session_t *session, described_cuda_t *s, const cubin_t 
     return session_skip(session, launches_workspace(&s->launches, &values, workspace_bytes, err));
 }
 
-static status_t load_image(session_t *session, const char *image, size_t bytes,
-                           size_t *workspace_bytes, error_t *err) {
+/* Read and load a rung's program for this case, with session->state->description set: tables, sizes, kernels. Marks the case
+ * as skipped if its sizes are not possible. */
+static status_t described_program_load(session_t *session, const char *path,
+                                       size_t *workspace_bytes, error_t *err) {
     described_cuda_t *s = session->state;
+    AUTO_FREE char *image = NULL;
+    size_t bytes;
     cubin_t cubin;
+    TRY(fs_read(path, &image, &bytes, err));
     const int64_t start_ns = clock_ns();
     TRY(cubin_open(image, bytes, &cubin, err));
     TRY(launches_read(&cubin, &s->launches, err));
@@ -364,16 +369,6 @@ static status_t load_image(session_t *session, const char *image, size_t bytes,
     TRY(load_functions(session, s, &cubin, image, err));
     session_add_once(session, "module_load", (double)(clock_ns() - start_ns));
     return STATUS_OK;
-}
-
-/* Read and load a rung's program for this case, with session->state->description set: tables, sizes, kernels. Marks the case
- * as skipped if its sizes are not possible. */
-static status_t described_program_load(session_t *session, const char *path,
-                                       size_t *workspace_bytes, error_t *err) {
-    AUTO_FREE char *image = NULL;
-    size_t bytes;
-    TRY(fs_read(path, &image, &bytes, err));
-    return load_image(session, image, bytes, workspace_bytes, err);
 }
 
 /* Host code, which launches what it likes. */
@@ -638,8 +633,7 @@ static status_t open_case(session_t *session, const open_request_t *request, err
 
 static void close_case(session_t *session) {
     described_cuda_t *s = session->state;
-    error_t ignored = ERROR_INIT;
-    temporaries_end(&s->temporaries, &s->sample, &ignored); /* of a call that failed */
+    temporaries_end(&s->temporaries, &s->sample, NULL); /* of a call that failed */
     gpu_sample_free(&s->sample);
     gpu_overlap_release(&s->sample);
     side_streams_close(&s->side, s->sample.gpu);

@@ -17,17 +17,14 @@
 
 /* ==== as a workload =========================================================================== */
 
-enum { MOST_CHOICES = 4, MODES_MOST = 8 };
+enum { MODES_MOST = 8 };
 
 /* Lives as long as the process: cases point at their workload. */
 typedef struct described_entry {
     workload_t workload;
     description_t description;
     param_spec_t params[DESCRIBED_PARAMS + DESCRIBED_ARRAYS]; /* and scalars */
-    technique_spec_t techniques[DESCRIBED_TECHNIQUES + DESCRIBED_OWN];
-    const char *choices[DESCRIBED_TECHNIQUES][MOST_CHOICES + 1];
-    const char *dtypes[DESCRIBED_DTYPES + 1];
-    const char *modes[MODES_MOST + 1]; /* of PyTorch, of a training */
+    const char *modes[MODES_MOST + 1];                        /* of PyTorch, of a training */
 } described_entry_t;
 
 static described_entry_t **entries;
@@ -376,21 +373,6 @@ static char *default_json(const description_t *d, size_t i) {
     return json_dumps(json_object_get(param, "default"), JSON_ENCODE_ANY | JSON_COMPACT);
 }
 
-/* The description's default is the first one, so that ids leave it out. */
-static void order_choices(described_entry_t *entry, size_t technique) {
-    const technique_spec_t *spec = &described_techniques()[technique];
-    const char *by_default = entry->description.techniques[technique];
-    const char **choices = entry->choices[technique];
-    size_t n = 0;
-    choices[n++] = by_default;
-    for (const char *const *choice = spec->choices; *choice != NULL; choice++)
-        if (strcmp(*choice, by_default) != 0)
-            choices[n++] = *choice;
-    entry->techniques[technique] = *spec;
-    entry->techniques[technique].name = description_technique(&entry->description, technique);
-    entry->techniques[technique].choices = choices;
-}
-
 /* Scalars that a case may set, from number `n` on; returns how many params there are in all. */
 static size_t add_scalars(described_entry_t *entry, size_t n) {
     const description_t *d = &entry->description;
@@ -435,13 +417,6 @@ static void make_workload(described_entry_t *entry) {
                            .default_json = default_json(d, i),
                            .summary = param_summary(d, i),
                            .always_in_id = d->lists[i].n == 0 && !d->omits_default[i]};
-    for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++)
-        order_choices(entry, i);
-    for (size_t i = 0; i < d->n_own; i++)
-        entry->techniques[DESCRIBED_TECHNIQUES + i] =
-            (technique_spec_t){d->own[i].name, "of its rungs", d->own[i].choices};
-    for (size_t i = 0; i < d->dtypes.n; i++)
-        entry->dtypes[i] = d->dtypes.items[i];
     entry->workload = (workload_t){
         .name = d->name,
         .summary = d->summary,
@@ -461,9 +436,9 @@ static void make_workload(described_entry_t *entry) {
         .steps_are_epochs = d->steps != NULL && strcmp(expression_text(d->steps), "epochs") == 0,
         .has_loss = has_loss(d),
         .bounded_by = d->bounded_by,
-        .techniques = entry->techniques,
+        .techniques = d->techniques,
         .n_techniques = DESCRIBED_TECHNIQUES + d->n_own,
-        .dtypes = entry->dtypes,
+        .dtypes = text_list_argv(&entry->description.dtypes),
         .pytorch_variants = d->splits          ? MODES
                             : d->steps != NULL ? entry->modes
                                                : MODES_OF_ALL,
@@ -662,8 +637,7 @@ status_t described_add_saved(const char *file, const json_t *description, error_
         add_entry(entry);
         return STATUS_OK;
     }
-    if (status == STATUS_OK)
-        description_free(&entry->description);
+    description_free(&entry->description);
     free(entry);
     return status;
 }

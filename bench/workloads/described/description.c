@@ -61,11 +61,10 @@ static status_t amount(const expression_t *expression, const described_values_t 
     return STATUS_OK;
 }
 
-static status_t check_permutation(const described_array_t *array, const described_shape_t *shape,
-                                  error_t *err) {
+static status_t check_permutation(const described_shape_t *shape, error_t *err) {
     /* Its order is that of 32-bit words. */
     const double most = fmin(element_range(shape->element).exact, UINT32_MAX) + 1;
-    if (!array->is_input || array->fill.kind != FILL_PERMUTATION || (double)shape->n <= most)
+    if (!shape->array->is_input || shape->fill.kind != FILL_PERMUTATION || (double)shape->n <= most)
         return STATUS_OK;
     return error_set(err, STATUS_FAILED,
                      "%s: fill: a permutation of %zu, expected at most %.0f of %s", shape->name,
@@ -208,16 +207,16 @@ size_t description_steps_of(const description_t *description, const case_t *spec
 }
 
 /* A curve has as many values as steps record one. */
-static status_t check_curve(const description_t *description, const described_array_t *of,
-                            const case_t *spec, described_shape_t *shape, error_t *err) {
-    described_values_t values;
+static status_t check_curve(const description_t *description, const case_t *spec,
+                            const described_values_t *values, described_shape_t *shape,
+                            error_t *err) {
+    const described_array_t *of = shape->array;
     int64_t every = 1;
     size_t steps;
     if (!of->is_curve)
         return STATUS_OK;
-    description_values(description, spec, 0, &values);
     TRY(description_steps(description, spec, &steps, err));
-    if (of->every != NULL && amount(of->every, &values, 1, &every, err) != STATUS_OK)
+    if (of->every != NULL && amount(of->every, values, 1, &every, err) != STATUS_OK)
         return error_within(err, "%s: every", of->name);
     const size_t expected = (steps - 1) / (size_t)every + 1;
     if (shape->sizes[0] != expected)
@@ -254,8 +253,8 @@ static status_t shape_of(const description_t *description, const described_array
     shape->bytes = (size_t)bytes;
     if (compute_fill(description, of, &values, shape, err) != STATUS_OK)
         return error_within(err, "%s: fill", shape->name);
-    TRY(check_curve(description, of, spec, shape, err));
-    return check_permutation(of, shape, err);
+    TRY(check_curve(description, spec, &values, shape, err));
+    return check_permutation(shape, err);
 }
 
 status_t description_shape(const description_t *description, size_t array, const case_t *spec,
@@ -413,9 +412,7 @@ static status_t check_techniques(const node_t *top, const description_t *descrip
     AUTO(case_free) case_t spec = {.dtype = mem_text(description->dtypes.items[0])};
     error_t wrong = ERROR_INIT;
     for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++)
-        if (description->techniques[i] != NULL)
-            case_add_technique(&spec, description_technique(description, i),
-                               description->techniques[i]);
+        case_add_technique(&spec, description->techniques[i].name, description->choices[i][0]);
     return description_techniques(description, &spec, &wrong) == STATUS_OK
                ? STATUS_OK
                : node_error(&techniques, err, "%s", wrong.text);
@@ -564,8 +561,7 @@ static bool reference_defines(const char *folder, const char *name) {
                    *function = mem_format("def %s(", name), *value = mem_format("%s =", name);
     size_t size;
     bool has = false;
-    error_t unreadable = ERROR_INIT;
-    if (fs_read(path, &text, &size, &unreadable) != STATUS_OK)
+    if (fs_read(path, &text, &size, NULL) != STATUS_OK)
         return false;
     AUTO(text_list_free) text_list_t lines = text_split(text, '\n');
     for (size_t i = 0; i < lines.n; i++)

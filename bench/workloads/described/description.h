@@ -108,13 +108,11 @@ typedef struct description {
     bool constant[DESCRIBED_PARAMS];      /* compiled in; lists always are */
     bool omits_default[DESCRIBED_PARAMS]; /* ids do, too */
     bool offered[DESCRIBED_PARAMS]; /* an argument, and a constant for a rung that mentions it */
-    /* Defaults of described_techniques(), in their order. */
-    const char *techniques[DESCRIBED_TECHNIQUES];
-    bool says_allocator; /* its cases spell the technique `alloc` so */
-    /* Techniques that only its rungs know, by macros; in expressions of tolerances the number of the choice. */
-    struct {
-        const char *name, *choices[DESCRIBED_CHOICES + 1]; /* the first is the default */
-    } own[DESCRIBED_OWN];
+    /* What a rung may be measured with: DESCRIBED_TECHNIQUES of every description, then `own`, which only its rungs know, by
+     * macros; in expressions of tolerances these are the number of the choice. */
+    technique_spec_t techniques[DESCRIBED_TECHNIQUES + DESCRIBED_OWN];
+    const char *choices[DESCRIBED_TECHNIQUES + DESCRIBED_OWN][DESCRIBED_CHOICES + 1];
+    technique_spec_t *own;
     size_t n_own;
     text_list_t dtypes; /* names; the first is the default */
     described_dtype_t
@@ -163,10 +161,6 @@ void description_free(description_t *description);
 /* Are workload.json and the .py files, which workers read, as they were? STATUS_FAILED: which is not. */
 status_t description_check_files(const description_t *description, error_t *err);
 
-/* What a rung may be measured with, DESCRIBED_TECHNIQUES of them. */
-const technique_spec_t *described_techniques(void);
-/* The name that one has in cases. */
-const char *description_technique(const description_t *description, size_t technique);
 /* Can the case be run with these techniques? STATUS_FAILED: `weights=upload: no input of gemm has "weights": true`. */
 status_t description_techniques(const description_t *description, const case_t *spec, error_t *err);
 

@@ -429,15 +429,6 @@ static const technique_spec_t TECHNIQUES[DESCRIBED_TECHNIQUES] = {
 static const char *const DEFAULTS[DESCRIBED_TECHNIQUES] = {"arena", "pinned", "resident", "stream",
                                                            "sync"};
 
-const technique_spec_t *described_techniques(void) {
-    return TECHNIQUES;
-}
-
-const char *description_technique(const description_t *description, size_t technique) {
-    return technique == 0 && description->says_allocator ? TECHNIQUE_ALLOCATOR
-                                                         : TECHNIQUES[technique].name;
-}
-
 /* One of its own: [first, …], the first its default. */
 static status_t read_own(const node_t *node, const char *name, description_t *description,
                          error_t *err) {
@@ -449,27 +440,35 @@ static status_t read_own(const node_t *node, const char *name, description_t *de
         return node_expected(node, err, what);
     }
     TRY(check_param_name(node, name, description, err));
-    description->own[description->n_own].name = name;
+    const char **choices = description->choices[DESCRIBED_TECHNIQUES + description->n_own];
     for (size_t i = 0; i < n; i++) {
         const node_t item = node_item(node, i);
-        const char *text;
-        TRY(node_text(&item, &text, err));
-        if (!text_is_identifier(text, DESCRIBED_WORD))
+        TRY(node_text(&item, &choices[i], err));
+        if (!text_is_identifier(choices[i], DESCRIBED_WORD))
             return node_expected(&item, err, "a letter, then letters, digits and \"_\"");
-        description->own[description->n_own].choices[i] = text;
     }
-    description->n_own++;
+    description->own[description->n_own++] = (technique_spec_t){name, "of its rungs", choices};
     return STATUS_OK;
 }
 
-static status_t read_default(const node_t *choice, size_t technique, description_t *description,
-                             error_t *err) {
-    vocabulary_t choices = {"choice", "", TECHNIQUES[technique].choices, 0};
-    size_t index;
-    while (choices.names[choices.n] != NULL)
-        choices.n++;
-    TRY(node_choice(choice, &choices, &index, err));
-    description->techniques[technique] = choices.names[index];
+/* The description's default is the first choice, so that ids leave it out. */
+static status_t read_default(const node_t *choice, const char *name, size_t technique,
+                             description_t *description, error_t *err) {
+    const technique_spec_t *spec = &TECHNIQUES[technique];
+    vocabulary_t known = {"choice", "", spec->choices, 0};
+    const char **choices = description->choices[technique];
+    size_t index, n = 0;
+    while (known.names[known.n] != NULL)
+        known.n++;
+    choices[n++] = DEFAULTS[technique];
+    if (node_exists(choice)) {
+        TRY(node_choice(choice, &known, &index, err));
+        choices[0] = known.names[index];
+    }
+    for (size_t i = 0; i < known.n; i++)
+        if (strcmp(known.names[i], choices[0]) != 0)
+            choices[n++] = known.names[i];
+    description->techniques[technique] = (technique_spec_t){name, spec->summary, choices};
     return STATUS_OK;
 }
 
@@ -480,10 +479,11 @@ status_t read_techniques(const node_t *top, description_t *description, error_t 
     size_t n = DESCRIBED_TECHNIQUES;
     json_t *value;
     const node_t allocator = node_member(&techniques, TECHNIQUE_ALLOCATOR);
-    memcpy(description->techniques, DEFAULTS, sizeof DEFAULTS);
-    description->says_allocator = node_exists(&allocator);
+    description->own = &description->techniques[DESCRIBED_TECHNIQUES];
     for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++)
-        names[i] = description_technique(description, i);
+        names[i] = TECHNIQUES[i].name;
+    if (node_exists(&allocator))
+        names[0] = TECHNIQUE_ALLOCATOR; /* so its cases spell `alloc` */
     json_object_foreach((json_t *)techniques.json, name, value) {
         const node_t own = node_member(&techniques, name);
         if (json_is_array(value) && !text_is_one_of(name, names, DESCRIBED_TECHNIQUES)) {
@@ -495,8 +495,7 @@ status_t read_techniques(const node_t *top, description_t *description, error_t 
         TRY(node_object(&techniques, names, n, 0, err));
     for (size_t i = 0; i < DESCRIBED_TECHNIQUES; i++) {
         const node_t choice = node_member(&techniques, names[i]);
-        if (node_exists(&choice))
-            TRY(read_default(&choice, i, description, err));
+        TRY(read_default(&choice, names[i], i, description, err));
     }
     return STATUS_OK;
 }

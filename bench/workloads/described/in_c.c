@@ -234,15 +234,6 @@ static status_t repeat(session_t *session, const char *phase, int64_t runs, doub
 
 /* ==== the case ================================================================================ */
 
-/* The object keeps its own variables for as long as a case has it open. */
-static status_t load(session_t *session, const char *path, error_t *err) {
-    described_c_t *s = session->state;
-    const int64_t start_ns = clock_ns();
-    TRY(host_code_open(path, &s->code, err));
-    session_add_once(session, "module_load", (double)(clock_ns() - start_ns));
-    return STATUS_OK;
-}
-
 static status_t check_room(const description_t *description, const case_t *spec, error_t *err) {
     const double copies = signature_is_wide(spec) ? 2 + 2 * sizeof(double) / 2 : 2;
     described_shape_t shapes[DESCRIBED_SHAPES];
@@ -258,7 +249,10 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     s->is_reference = signature_is_wide(spec);
     if (described_is_by_step(s->description))
         s->steps = description_steps_of(s->description, spec);
-    TRY(load(session, request->object, err));
+    int64_t start_ns = clock_ns();
+    /* The object keeps its own variables for as long as a case has it open. */
+    TRY(host_code_open(request->object, &s->code, err));
+    session_add_once(session, "module_load", (double)(clock_ns() - start_ns));
     TRY(session_skip(session, check_room(s->description, spec, err)));
     s->data = described_data_take(s->description, spec, request->seed, request->inputs);
     TRY(described_data_check(s->data, err));
@@ -273,7 +267,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     session_add_probe(session, "phases", probe_phases);
     if (s->steps == 0)
         session_add_probe(session, "host_to_host", probe_host_to_host);
-    const int64_t start_ns = clock_ns();
+    start_ns = clock_ns();
     call(s);
     session_add_once(session, "first_run", (double)(clock_ns() - start_ns));
     return check_guards(s, err);

@@ -48,8 +48,7 @@ status_t table_text_check(const char *text, const scope_t *scope, error_t *err) 
 
 bool table_text_is_constant(const char *text) {
     static const scope_t NO_NAMES;
-    error_t ignored = ERROR_INIT;
-    return text[0] != '\0' && table_text_check(text, &NO_NAMES, &ignored) == STATUS_OK;
+    return text[0] != '\0' && table_text_check(text, &NO_NAMES, NULL) == STATUS_OK;
 }
 
 /* ==== launches ================================================================================ */
