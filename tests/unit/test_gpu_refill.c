@@ -50,9 +50,9 @@ static gpu_t gpu = {.api = {.copy_in_async = copy_in,
                             .stream_sync = synchronised}};
 
 /* The value of an input is its seed. */
-static void refill_host(gpu_sample_t *s, size_t array, void *values, const uint64_t seeds[2]) {
+static void refill_host(gpu_sample_t *s, size_t array, void *values, uint64_t seed) {
     assert_int_equal(array, LEFT_TO_THE_HOST);
-    *(uint64_t *)values = seeds[1];
+    *(uint64_t *)values = seed;
 }
 
 static status_t refill_there(gpu_sample_t *s, const gpu_fill_t *fill, bool *possible,

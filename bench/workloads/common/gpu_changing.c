@@ -100,7 +100,6 @@ static status_t copy_middle(const gpu_sample_t *s, bool inputs, error_t *err) {
 
 /* A launch that is captured with arrays by value rotated, too; or, without amounts, with those as opened. */
 static status_t launch_with_values(gpu_sample_t *s, const size_t *amounts, error_t *err) {
-    const uint64_t opened[] = {s->fixed_seed, 0};
     for (size_t i = 0; i < s->n_arrays; i++) {
         gpu_array_t *array = &s->arrays[i];
         if (array->role != ARRAY_BY_VALUE)
@@ -112,7 +111,7 @@ static status_t launch_with_values(gpu_sample_t *s, const size_t *amounts, error
         memcpy(array->from, (char *)array->before + by, rest);
         memcpy((char *)array->from + rest, array->before, by);
         if (amounts == NULL)
-            s->refill(s, i, array->from, opened);
+            s->refill(s, i, array->from, 0);
     }
     const status_t status = s->launch(s, err);
     for (size_t i = 0; i < s->n_arrays; i++)
@@ -171,8 +170,7 @@ static status_t set_middle_by_host(gpu_sample_t *s, size_t i, cu_pointer_t at, e
     const gpu_array_t *array = &s->arrays[i];
     AUTO_FREE void *values = mem_alloc(array->bytes);
     memcpy(values, array->from, array->bytes);
-    const uint64_t from = s->copy == COPY_PAGEABLE ? s->fixed_seed : array->from_seed;
-    s->refill(s, i, values, (const uint64_t[]){from, 0});
+    s->refill(s, i, values, 0);
     TRY(cuda_check(&s->gpu->api,
                    s->gpu->api.copy_in_async(at, values, array->bytes, s->gpu->stream),
                    "copy_in_async", err));

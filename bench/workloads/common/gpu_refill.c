@@ -17,15 +17,15 @@ static bool is_refilled(const gpu_array_t *array) {
 
 /* The end of a refill: arrays by value, and the graphs that hold them. */
 static status_t refill_values(gpu_sample_t *s, uint64_t seed, error_t *err) {
-    const uint64_t seeds[] = {s->fixed_seed, seed};
+    const bool same = s->fixed_seed == seed;
     bool any = false;
     s->fixed_seed = seed;
     for (size_t i = 0; i < s->n_arrays; i++)
         if (s->arrays[i].role == ARRAY_BY_VALUE) {
-            s->refill(s, i, s->arrays[i].from, seeds);
+            s->refill(s, i, s->arrays[i].from, seed);
             any = true;
         }
-    if (!any || seeds[0] == seed)
+    if (!any || same)
         return STATUS_OK;
     gpu_changing_forget(s);
     return s->recapture != NULL ? s->recapture(s, err) : STATUS_OK;
@@ -40,7 +40,7 @@ static status_t refill_input(gpu_sample_t *s, size_t i, uint64_t seed, bool late
     if (possible && later)
         return STATUS_OK;
     if (!possible)
-        s->refill(s, i, array->from, (const uint64_t[]){array->from_seed, seed});
+        s->refill(s, i, array->from, seed);
     array->from_seed = seed;
     if (!array_on_device(s, array))
         return STATUS_OK; /* both have the same memory */
@@ -110,7 +110,7 @@ status_t gpu_sample_refill(session_t *session, uint64_t seed, error_t *err) {
     for (size_t i = 0; i < s->n_arrays && s->copy != COPY_PAGEABLE; i++) {
         gpu_array_t *array = &s->arrays[i];
         if (is_refilled(array) && array->from_seed != seed) {
-            s->refill(s, i, array->from, (const uint64_t[]){array->from_seed, seed});
+            s->refill(s, i, array->from, seed);
             array->from_seed = seed;
         }
     }

@@ -91,9 +91,8 @@ struct gpu_sample {
     status_t (*launch)(gpu_sample_t *s, error_t *err);
     size_t kernels;        /* that one launch() launches; 0: unknown */
     gpu_overlap_t overlap; /* copy=overlapped */
-    /* Turn `values` of input number `array` from the refill of one seed into that of another, in
-     * place. */
-    void (*refill)(gpu_sample_t *s, size_t array, void *values, const uint64_t seeds[2]);
+    /* Give `values` of input number `array` those of a refill's seed, in place; what no refill changes stays. */
+    void (*refill)(gpu_sample_t *s, size_t array, void *values, uint64_t seed);
     /* The same for every array's `data`, which other cases may share. */
     void (*refill_data)(gpu_sample_t *s, uint64_t seed);
     /* Have the device fill or compare, without waiting. `*possible` is false for an array that only refill() can fill.

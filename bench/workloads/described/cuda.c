@@ -457,8 +457,8 @@ static status_t take_data(described_cuda_t *s, error_t *err) {
     return STATUS_OK;
 }
 
-static void refill_array(gpu_sample_t *sample, size_t i, void *values, const uint64_t seeds[2]) {
-    described_data_fill(((described_cuda_t *)sample)->data, i, values, seeds[1]);
+static void refill_array(gpu_sample_t *sample, size_t i, void *values, uint64_t seed) {
+    described_data_fill(((described_cuda_t *)sample)->data, i, values, seed);
 }
 
 _Static_assert(sizeof(fill_t) == 56, "as in kernels/common/refill.cu");
