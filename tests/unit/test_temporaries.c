@@ -4,7 +4,7 @@
 
 static described_values_t *values_of(int64_t n) {
     static described_values_t values;
-    values = (described_values_t){.params = {n, 132}, .names = {"n", "sm_count"}};
+    values = (described_values_t){.params = {n, 132}, .names = {"n", "sm_count", "i"}};
     values.scope = (scope_t){.names = values.names, .values = values.params, .n = 2};
     return &values;
 }

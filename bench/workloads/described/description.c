@@ -45,6 +45,7 @@ void description_values(const description_t *description, const case_t *spec, in
             values->lists[i] = (scope_list_t){value->ints, value->n_ints};
     }
     values->names[n] = "sm_count";
+    values->names[n + 1] = DESCRIBED_ITEM;
     values->params[n] = sm_count;
     values->dtype = description_dtype(description, spec);
     values->scope = (scope_t){values->names, values->params, n + 1,

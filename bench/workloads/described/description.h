@@ -211,8 +211,8 @@ typedef union described_value {
 
 /* Values of a case's params in the order of description->params; sm_count 0: unknown here. */
 typedef struct described_values {
-    int64_t
-        params[DESCRIBED_VALUES]; /* and sm_count or, of tolerances, techniques of its own and i */
+    /* Then sm_count, and i in a list of temporaries; or, of tolerances, techniques of its own and i. */
+    int64_t params[DESCRIBED_VALUES];
     scope_list_t lists[DESCRIBED_VALUES];
     const char *names[DESCRIBED_VALUES];
     size_t dtype; /* its number */

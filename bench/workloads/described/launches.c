@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "engine/launch.h"
+#include "workloads/described/description_read.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -25,12 +26,12 @@ status_t table_text_value(const char *text, const scope_t *scope, int64_t otherw
     return status;
 }
 
-scope_t table_text_scope(const description_t *description,
-                         const char *names[DESCRIBED_PARAMS + 1]) {
+scope_t table_text_scope(const description_t *description, const char *names[DESCRIBED_VALUES]) {
     const size_t n = description->params.n;
     for (size_t i = 0; i < n; i++)
         names[i] = description->params.items[i];
     names[n] = "sm_count";
+    names[n + 1] = DESCRIBED_ITEM;
     return (scope_t){.names = names,
                      .n = n + 1,
                      .itemsizes = description->types[0].itemsizes,
@@ -324,7 +325,7 @@ static status_t check_launch(const description_t *description, const described_l
 
 status_t launches_check(const description_t *description, const cubin_t *cubin, error_t *err) {
     launches_t launches;
-    const char *names[DESCRIBED_PARAMS + 1];
+    const char *names[DESCRIBED_VALUES];
     const scope_t scope = table_text_scope(description, names);
     AUTO(text_list_free) text_list_t kernels = {0};
     TRY(launches_read(cubin, &launches, err));

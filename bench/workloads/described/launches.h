@@ -16,8 +16,8 @@ bool table_text_ends(const char *text, size_t size);
 /* `otherwise` stands for "". STATUS_FAILED with the text. */
 status_t table_text_value(const char *text, const scope_t *scope, int64_t otherwise, int64_t *value,
                           error_t *err);
-/* The names that texts may have, without values; `names` has to live as long. */
-scope_t table_text_scope(const description_t *description, const char *names[DESCRIBED_PARAMS + 1]);
+/* The names that texts may have, without values; `names`, where that of a number in a list follows them, has to live as long. */
+scope_t table_text_scope(const description_t *description, const char *names[DESCRIBED_VALUES]);
 /* Is it an expression over these names, or ""? */
 status_t table_text_check(const char *text, const scope_t *scope, error_t *err);
 /* Is it the same in every case? "" is not. */

@@ -210,38 +210,23 @@ static status_t size_of(const described_temporary_t *temporary, const table_t *t
     return STATUS_OK;
 }
 
-/* The names of a table, and the number in a list. */
-typedef struct item_scope {
-    const char *names[DESCRIBED_PARAMS + 2];
-    int64_t values[DESCRIBED_PARAMS + 2];
-    scope_t scope;
-} item_scope_t;
-
-static const scope_t *with_item(const scope_t *scope, bool is_list, item_scope_t *to) {
-    if (!is_list)
-        return scope;
-    memcpy(to->names, scope->names, scope->n * sizeof *to->names);
-    if (scope->values != NULL)
-        memcpy(to->values, scope->values, scope->n * sizeof *to->values);
-    to->names[scope->n] = DESCRIBED_ITEM;
-    to->scope = *scope;
-    to->scope.names = to->names;
-    to->scope.values = scope->values != NULL ? to->values : NULL;
-    to->scope.n++;
-    return &to->scope;
+/* The names that texts of a list may have, which has a number behind those of a table. */
+static scope_t with_item(const scope_t *scope, bool is_list) {
+    scope_t with = *scope;
+    with.n += is_list;
+    return with;
 }
 
 status_t temporaries_size(const temporaries_t *temporaries, const launches_t *launches,
-                          const launch_size_t *launch_sizes, const described_values_t *values,
+                          const launch_size_t *launch_sizes, described_values_t *values,
                           temporary_size_t sizes[MOST_HELD], size_t *all_bytes, error_t *err) {
     size_t n = 0;
     for (size_t i = 0; i < temporaries->n; i++) {
         const described_temporary_t *temporary = &temporaries->items[i];
-        item_scope_t item;
-        const table_t table = {launches, launch_sizes,
-                               with_item(&values->scope, temporary->count > 0, &item)};
+        const scope_t scope = with_item(&values->scope, temporary->count > 0);
+        const table_t table = {launches, launch_sizes, &scope};
         for (uint32_t k = 0; k == 0 || k < temporary->count; k++) {
-            item.values[values->scope.n] = k;
+            values->params[values->scope.n] = k;
             if (size_of(temporary, &table, &sizes[n], err) != STATUS_OK)
                 return within(temporaries, i, err);
             sizes[n++].starts = k == 0;
@@ -264,18 +249,17 @@ static status_t check_place(const char *key, const char *text, const launches_t 
 
 static status_t check_one(const described_temporary_t *temporary, const launches_t *launches,
                           const scope_t *scope, error_t *err) {
-    item_scope_t item;
     size_t first, last;
-    const scope_t *names = with_item(scope, temporary->count > 0, &item);
+    const scope_t names = with_item(scope, temporary->count > 0);
     for (size_t i = 0; temporary->count > 0 && i < scope->n; i++)
         if (strcmp(scope->names[i], DESCRIBED_ITEM) == 0)
             return error_set(err, STATUS_FAILED,
                              "\"" DESCRIBED_ITEM "\" is the number of each in its list: give the "
                              "param of this name another");
-    if (table_text_check(temporary->bytes, names, err) != STATUS_OK)
+    if (table_text_check(temporary->bytes, &names, err) != STATUS_OK)
         return error_within(err, "bytes");
-    TRY(check_place("first", temporary->first, launches, names, &first, err));
-    TRY(check_place("last", last_of(temporary), launches, names, &last, err));
+    TRY(check_place("first", temporary->first, launches, &names, &first, err));
+    TRY(check_place("last", last_of(temporary), launches, &names, &last, err));
     /* Of those that take turns the last one's index may be larger. */
     return launches->items[first].in_turn ? STATUS_OK : expect_order(temporary, first, last, err);
 }
@@ -283,7 +267,7 @@ static status_t check_one(const described_temporary_t *temporary, const launches
 status_t temporaries_check(const description_t *description, const cubin_t *cubin, error_t *err) {
     temporaries_t temporaries;
     launches_t launches;
-    const char *names[DESCRIBED_PARAMS + 1];
+    const char *names[DESCRIBED_VALUES];
     const scope_t scope = table_text_scope(description, names);
     TRY(temporaries_read(cubin, &temporaries, err));
     TRY(launches_read(cubin, &launches, err));

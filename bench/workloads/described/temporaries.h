@@ -46,7 +46,7 @@ typedef struct temporary_size {
 size_t temporaries_count(const temporaries_t *temporaries);
 /* `*all_bytes`: of that memory. STATUS_FAILED with number, name, key, what was found and expected: the case is then skipped. */
 status_t temporaries_size(const temporaries_t *temporaries, const launches_t *launches,
-                          const launch_size_t *launch_sizes, const described_values_t *values,
+                          const launch_size_t *launch_sizes, described_values_t *values,
                           temporary_size_t sizes[MOST_HELD], size_t *all_bytes, error_t *err);
 
 bool temporary_is_held(const temporary_size_t *size, size_t position);

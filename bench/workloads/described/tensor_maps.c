@@ -305,7 +305,7 @@ static status_t check_map(const described_tensor_map_t *map, const description_t
 
 status_t tensor_maps_check(const description_t *description, const cubin_t *cubin, error_t *err) {
     tensor_maps_t maps;
-    const char *names[DESCRIBED_PARAMS + 1];
+    const char *names[DESCRIBED_VALUES];
     const scope_t scope = table_text_scope(description, names);
     TRY(tensor_maps_read(cubin, &maps, err));
     for (size_t i = 0; i < maps.n; i++)
