@@ -63,8 +63,8 @@ static status_t print_workload(const workload_t *workload, const char *root, FIL
                                error_t *err) {
     const description_t *d = described_find(workload->name);
     AUTO_FREE char *folder = fs_from_here(d->folder);
-    fprintf(out, "%s%s%s\n  %-16s %s\n", d->name, d->summary[0] != '\0' ? ": " : "", d->summary,
-            "folder", folder);
+    fprintf(out, "%s%s%s\n  %-16s %s\n", d->name, workload->summary[0] != '\0' ? ": " : "",
+            workload->summary, "folder", folder);
     for (size_t p = 0; p < workload->n_params; p++) {
         const param_spec_t *param = &workload->params[p];
         fprintf(out, "  %-16s %s = %s (%s)\n", p == 0 ? "params" : "", param->name,

@@ -38,7 +38,7 @@ static void check_case(const description_t *description, const case_t *spec, boo
 
 static void check_description(const description_t *description) {
     FUZZ_CHECK(text_is_name(description->name) && description->n_arrays >= 1);
-    FUZZ_CHECK(text_list_has(&description->params, description->size_param));
+    FUZZ_CHECK(text_list_has(&description->params, description->workload.size_param));
     case_t by_default = {.dtype = description->dtypes.items[0]};
     AUTO(case_free) case_t least = by_default, most = by_default;
     least.dtype = most.dtype = description->dtypes.items[description->dtypes.n - 1];

@@ -60,7 +60,7 @@ static void check_bounds(bounds_t bounds, double rel_l2, double max_abs) {
 static void test_head_and_params(void **state) {
     const description_t *d = *state;
     assert_string_equal(d->name, "everything");
-    assert_string_equal(d->summary, "Each key of a description");
+    assert_string_equal(d->workload.summary, "Each key of a description");
     assert_true(d->folder[0] == '/' && text_ends(d->folder, FIXTURES "operators/everything"));
     assert_string_equal(json_string_value(json_object_get(d->json, "name")), "everything");
     static const struct {
@@ -83,11 +83,11 @@ static void test_head_and_params(void **state) {
     assert_int_equal(d->lists[3].items[1], 3);
     assert_int_equal(d->least_items[3], 1);
     assert_int_equal(d->most_items[3], 4);
-    assert_string_equal(d->size_param, "cols");
+    assert_string_equal(d->workload.size_param, "cols");
     assert_int_equal(d->dtypes.n, 3);
     assert_string_equal(d->dtypes.items[0], "f16");
     assert_true(d->deterministic && d->needs_deterministic);
-    assert_null(d->compared_by);
+    assert_null(d->workload.compared_by);
     assert_string_equal(d->types[0].math, "f16");
     assert_string_equal(d->types[1].math, "fp32");
     assert_null(d->types[2].math);
@@ -188,10 +188,10 @@ static void test_where_and_cost(void **state) {
 static void test_defaults(void **state) {
     AUTO(description_free) description_t d;
     load(FIXTURES "operators/smallest", &d);
-    assert_string_equal(d.summary, "");
-    assert_string_equal(d.size_param, "n");
+    assert_string_equal(d.workload.summary, "");
+    assert_string_equal(d.workload.size_param, "n");
     assert_true(d.deterministic && !d.needs_deterministic);
-    assert_string_equal(d.compared_by, COMPUTATION);
+    assert_string_equal(d.workload.compared_by, COMPUTATION);
     assert_null(d.where);
     assert_int_equal(d.n_arrays, 1);
     assert_true(d.arrays[0].is_input && d.arrays[0].is_output);
@@ -474,15 +474,15 @@ static void test_units_of_sizes(void **state) {
             "name", "x", "shape", "row", "dtype", "T", "outputs", "name", "y", "shape", "row",
             "dtype", "T", "size", "param", "row", "unit", UNITS[i].unit, "before", UNITS[i].before);
         assert_ok(description_parse("size.json", json, &d, &err));
-        assert_string_equal(d.size_label, UNITS[i].label);
+        assert_string_equal(d.workload.size_label, UNITS[i].label);
         if (UNITS[i].after != NULL)
-            assert_string_equal(d.size_after, UNITS[i].after);
+            assert_string_equal(d.workload.size_after, UNITS[i].after);
         else
-            assert_null(d.size_after);
+            assert_null(d.workload.size_after);
         if (UNITS[i].before != NULL)
-            assert_string_equal(d.size_before, UNITS[i].before);
+            assert_string_equal(d.workload.size_before, UNITS[i].before);
         else
-            assert_null(d.size_before);
+            assert_null(d.workload.size_before);
         description_free(&d);
         json_decref(json);
     }

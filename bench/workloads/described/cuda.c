@@ -558,13 +558,13 @@ static status_t size_parts(described_cuda_t *s, const case_t *spec, error_t *err
         return error_set(err, STATUS_FAILED,
                          "copy=overlapped launches kernels for parts of %s, and TENSOR_MAPS are of "
                          "whole arrays",
-                         s->description->size_param);
+                         s->description->workload.size_param);
     for (unsigned c = 0; c < n; c++) {
         const size_t count = ends[c] - first;
         s->parts[c].first = first;
         if (size_part(s, spec, count, s->parts[c].sizes, err) != STATUS_OK)
-            return error_within(err, "copy=overlapped, %s = %zu", s->description->size_param,
-                                count);
+            return error_within(err, "copy=overlapped, %s = %zu",
+                                s->description->workload.size_param, count);
         first = ends[c];
     }
     return STATUS_OK;
@@ -576,7 +576,7 @@ static status_t prepare_overlap(session_t *session, const case_t *spec, error_t 
     gpu_overlap_t *overlap = &s->sample.overlap;
     if (s->sample.copy != COPY_OVERLAPPED)
         return STATUS_OK;
-    while (strcmp(d->params.items[s->size], d->size_param) != 0)
+    while (strcmp(d->params.items[s->size], d->workload.size_param) != 0)
         s->size++;
     overlap->rows = (size_t)s->constants.params[s->size];
     overlap->unit_rows = UNIT_ROWS;

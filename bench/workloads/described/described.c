@@ -21,7 +21,6 @@ enum { MODES_MOST = 8 };
 
 /* Lives as long as the process: cases point at their workload. */
 typedef struct described_entry {
-    workload_t workload;
     description_t description;
     param_spec_t params[DESCRIBED_PARAMS + DESCRIBED_ARRAYS]; /* and scalars */
     const char *modes[MODES_MOST + 1];                        /* of PyTorch, of a training */
@@ -52,7 +51,7 @@ static bool allows(const case_t *spec) {
 }
 
 bool described_is_by_step(const description_t *description) {
-    const char *by = description->compared_by;
+    const char *by = description->workload.compared_by;
     return by != NULL && (strcmp(by, PHASE_STEP) == 0 || strcmp(by, PHASE_TRAIN) == 0);
 }
 
@@ -122,7 +121,7 @@ workload_cost_t described_cost(const case_t *spec) {
     if (isnan(sum.working_set_bytes))
         sum.working_set_bytes = fmin(sum.bytes, sum.device_bytes);
     sum.further_passes =
-        d->bounded_by == BOUNDED_BY_PASSES ? (double)description_steps_of(d, spec) - 1 : 0;
+        d->workload.bounded_by == BOUNDED_BY_PASSES ? (double)description_steps_of(d, spec) - 1 : 0;
     return sum;
 }
 
@@ -210,7 +209,7 @@ static bool uses(const description_t *d, size_t dtype, element_t element) {
 static bool is_in_parts(const description_t *d, size_t param, const case_t *spec) {
     const char *copy = case_technique(spec, "copy");
     return copy != NULL && strcmp(copy, "overlapped") == 0 &&
-           strcmp(d->params.items[param], d->size_param) == 0;
+           strcmp(d->params.items[param], d->workload.size_param) == 0;
 }
 
 static void add_refused(text_list_t *defines, const char *name) {
@@ -250,7 +249,7 @@ static void constants(const case_t *spec, text_list_t *defines) {
 }
 
 static status_t check_program(const workload_t *workload, const cubin_t *cubin, error_t *err) {
-    const description_t *description = &((const described_entry_t *)workload)->description;
+    const description_t *description = (const description_t *)workload;
     TRY(launches_check(description, cubin, err));
     TRY(temporaries_check(description, cubin, err));
     return tensor_maps_check(description, cubin, err);
@@ -339,7 +338,7 @@ status_t described_request(const description_t *d, const case_t *spec, json_t **
     if (described_is_by_step(d))
         json_object_set_new(*request, "by_step", json_true());
     if (d->splits)
-        json_object_set_new(*request, "splits", json_string(d->size_param));
+        json_object_set_new(*request, "splits", json_string(d->workload.size_param));
     return STATUS_OK;
 }
 
@@ -404,7 +403,8 @@ static void list_modes(described_entry_t *entry) {
 }
 
 static void make_workload(described_entry_t *entry) {
-    const description_t *d = &entry->description;
+    description_t *d = &entry->description;
+    workload_t *workload = &d->workload;
     list_modes(entry);
     for (size_t i = 0; i < d->params.n; i++)
         entry->params[i] =
@@ -417,48 +417,35 @@ static void make_workload(described_entry_t *entry) {
                            .default_json = default_json(d, i),
                            .summary = param_summary(d, i),
                            .always_in_id = d->lists[i].n == 0 && !d->omits_default[i]};
-    entry->workload = (workload_t){
-        .name = d->name,
-        .summary = d->summary,
-        .folder = d->folder,
-        .is_of_project = d->is_of_project,
-        .params = entry->params,
-        .n_params = add_scalars(entry, d->params.n),
-        .size_param = d->size_param,
-        .size_noun = d->size_name,
-        .size_label = d->size_label,
-        .size_before = d->size_before,
-        .size_after = d->size_after,
-        .reference_size = d->reference_size,
-        .study = d->study,
-        .compared_by = d->compared_by,
-        .sample_steps = steps_of,
-        .steps_are_epochs = d->steps != NULL && strcmp(expression_text(d->steps), "epochs") == 0,
-        .has_loss = has_loss(d),
-        .bounded_by = d->bounded_by,
-        .techniques = d->techniques,
-        .n_techniques = DESCRIBED_TECHNIQUES + d->n_own,
-        .dtypes = text_list_argv(&entry->description.dtypes),
-        .pytorch_variants = d->splits          ? MODES
-                            : d->steps != NULL ? entry->modes
-                                               : MODES_OF_ALL,
-        .jax_variants = !d->has_jax        ? NULL
-                        : d->splits        ? JAX_MODES
-                        : d->steps != NULL ? JAX_MODES_OF_TRAININGS
-                                           : JAX_MODES_OF_ALL,
-        .repeats = d->needs_deterministic ? REPEATS_MUST_BE_EQUAL : REPEATS_ARE_COMPARED,
-        .pytorch_oracle = "oracle",
-        .c_oracle = d->has_c_reference ? C_REFERENCE : NULL,
-        .allows = allows,
-        .condition = d->where != NULL ? expression_text(d->where) : NULL,
-        .validate = validate,
-        .cost = described_cost,
-        .arithmetic = arithmetic,
-        .factors = factors,
-        .tolerance = tolerance,
-        .bounds = bounds,
-        .constants = constants,
-        .check_program = check_program};
+    workload->name = d->name;
+    workload->folder = d->folder;
+    workload->params = entry->params;
+    workload->n_params = add_scalars(entry, d->params.n);
+    workload->sample_steps = steps_of;
+    workload->steps_are_epochs =
+        d->steps != NULL && strcmp(expression_text(d->steps), "epochs") == 0;
+    workload->has_loss = has_loss(d);
+    workload->techniques = d->techniques;
+    workload->n_techniques = DESCRIBED_TECHNIQUES + d->n_own;
+    workload->dtypes = text_list_argv(&d->dtypes);
+    workload->pytorch_variants = d->splits ? MODES : d->steps != NULL ? entry->modes : MODES_OF_ALL;
+    workload->jax_variants = !d->has_jax        ? NULL
+                             : d->splits        ? JAX_MODES
+                             : d->steps != NULL ? JAX_MODES_OF_TRAININGS
+                                                : JAX_MODES_OF_ALL;
+    workload->repeats = d->needs_deterministic ? REPEATS_MUST_BE_EQUAL : REPEATS_ARE_COMPARED;
+    workload->pytorch_oracle = "oracle";
+    workload->c_oracle = d->has_c_reference ? C_REFERENCE : NULL;
+    workload->allows = allows;
+    workload->condition = d->where != NULL ? expression_text(d->where) : NULL;
+    workload->validate = validate;
+    workload->cost = described_cost;
+    workload->arithmetic = arithmetic;
+    workload->factors = factors;
+    workload->tolerance = tolerance;
+    workload->bounds = bounds;
+    workload->constants = constants;
+    workload->check_program = check_program;
 }
 
 static void add_entry(described_entry_t *entry) {
@@ -551,7 +538,7 @@ static void read_folder(const char *folder) {
     text_list_add(&search.read, folder);
     described_entry_t *entry = load_entry(folder, &why);
     if (entry != NULL)
-        entry->description.is_of_project = true;
+        entry->description.workload.is_of_project = true;
     if ((entry == NULL || add_folder(folder, entry, search.is_taken, &why) != STATUS_OK) &&
         search.left_out != NULL)
         search.left_out(why.text);
@@ -610,12 +597,12 @@ const description_t *described_find(const char *name) {
 
 const workload_t *described_find_workload(const char *name) {
     const described_entry_t *entry = find(name);
-    return entry != NULL ? &entry->workload : NULL;
+    return entry != NULL ? &entry->description.workload : NULL;
 }
 
 const workload_t *described_workload(size_t index) {
     read_all();
-    return index < n_entries ? &entries[index]->workload : NULL;
+    return index < n_entries ? &entries[index]->description.workload : NULL;
 }
 
 status_t described_add(const char *folder, bool (*is_taken)(const char *name),

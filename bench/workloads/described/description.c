@@ -431,7 +431,7 @@ static bool has_size(const description_t *description, const expression_t *expre
     error_t unknown = ERROR_INIT;
     for (size_t i = 0; i < description->params.n; i++) {
         const char *name = description->params.items[i];
-        names[i] = strcmp(name, description->size_param) != 0 ? name : "";
+        names[i] = strcmp(name, description->workload.size_param) != 0 ? name : "";
     }
     expression_parse(expression_text(expression), &others, &parsed, &unknown);
     expression_free(parsed);
@@ -441,7 +441,7 @@ static bool has_size(const description_t *description, const expression_t *expre
 /* With "splits" rows of arrays are cut, and every output is. */
 static status_t check_cut(const node_t *of, const description_t *description,
                           described_array_t *array, error_t *err) {
-    const char *size = description->size_param;
+    const char *size = description->workload.size_param;
     const node_t shape = node_member(of, "shape");
     array->is_cut = array->n_dimensions > 0 && strcmp(expression_text(array->shape[0]), size) == 0;
     for (unsigned i = array->is_cut ? 1 : 0; i < array->n_dimensions; i++)
@@ -463,12 +463,12 @@ static status_t check_splits(const node_t *top, description_t *description, erro
                           "not with \"training\": a part of the size cannot be trained alone");
     for (size_t i = 0; description->splits && i < description->params.n; i++)
         if (description->constant[i] &&
-            strcmp(description->params.items[i], description->size_param) == 0)
+            strcmp(description->params.items[i], description->workload.size_param) == 0)
             return node_error(
                 &splits, err,
                 "the size param \"%s\" has \"constant\": true, and kernels for a part "
                 "get another value",
-                description->size_param);
+                description->workload.size_param);
     size_t n = 0;
     for (int of_outputs = 0; description->splits && of_outputs < 2; of_outputs++) {
         const node_t arrays = node_member(top, of_outputs ? "outputs" : "inputs");
@@ -662,7 +662,7 @@ void description_free(description_t *description) {
     text_list_free(&description->params);
     text_list_free(&description->dtypes);
     free(description->folder);
-    free(description->study);
+    free((void *)description->workload.study);
     arena_free(&description->texts);
     json_decref(description->json);
     *description = (description_t){0};

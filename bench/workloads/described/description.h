@@ -90,15 +90,16 @@ typedef struct described_files {
 
 /* Names and texts are those of its JSON, or `texts`. */
 typedef struct description {
+    /* First: described.c finds this by it. Reading fills in `summary` ("" if not given), `size_param` (default: the last one)
+     * and the words around a size, `reference_size`, `study`, `compared_by` and `bounded_by`; described.c the rest. */
+    workload_t workload;
     const char *name;
-    char *folder;       /* an absolute path, or NULL if only a saved run has it */
-    bool is_of_project; /* its folder was found in kernels/, where another root may have its own */
+    char *folder;         /* an absolute path, or NULL if only a saved run has it */
     char hash[HASH_TEXT]; /* of workload.json and the .py, .cu and .c files in its folder */
     described_files_t files;
     bool has_jax;         /* its reference.py has a function jax_reference, or jax_step */
     bool has_c_reference; /* reference.c, the reference output in place of reference.py */
     json_t *json;         /* workload.json, or its copy in a saved run */
-    const char *summary;  /* "" if not given */
     arena_t texts;
     text_list_t params;
     int64_t defaults[DESCRIBED_PARAMS], least[DESCRIBED_PARAMS], most[DESCRIBED_PARAMS];
@@ -126,20 +127,10 @@ typedef struct description {
     described_cost_t cost;
     bool deterministic;       /* two runs of the reference give the same bits; default true */
     bool needs_deterministic; /* … and of each contender: "deterministic": "required" */
-    const char *size_param;   /* x axis of charts; default: the last param */
-    const char *size_name;    /* in texts: "batch size"; default: the param */
-    const char *size_label;   /* of the axis: "batch, samples"; default: the param */
-    const char *size_before;  /* a size, "width "; default: what is after it, or the param */
-    const char *size_after; /* after a size, " points", if the unit begins with the param's name */
-    int64_t reference_size; /* which findings show first; 0: none */
-    struct study *study;    /* that it reproduces (results/study_csv.h), or NULL */
-    const char
-        *compared_by;    /* as workload_t has it: COMPUTATION, NULL, PHASE_STEP or PHASE_TRAIN */
-    bool splits;         /* kernels may be launched for a part of the size */
-    expression_t *steps; /* of a call, which is a training; NULL: it is none */
-    bounded_by_t bounded_by; /* of a training */
-    expression_t *whole;     /* steps of all of it, of which a call is a part; NULL: it is a call */
-    expression_t *seed;      /* whose inputs it has; NULL: 1 */
+    bool splits;              /* kernels may be launched for a part of the size */
+    expression_t *steps;      /* of a call, which is a training; NULL: it is none */
+    expression_t *whole; /* steps of all of it, of which a call is a part; NULL: it is a call */
+    expression_t *seed;  /* whose inputs it has; NULL: 1 */
     bool
         has_manual_training; /* its reference.py has gradients by hand beside those of PyTorch, … */
     bool has_dataloader;     /* … and all steps with a loader of data in host memory */

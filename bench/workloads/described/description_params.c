@@ -271,12 +271,14 @@ static status_t read_size_texts(const node_t *size, description_t *description, 
     const node_t name = node_member(size, "name"), unit = node_member(size, "unit"),
                  reference = node_member(size, "reference"), before = node_member(size, "before");
     if (node_exists(&name))
-        TRY(node_text(&name, &description->size_name, err));
+        TRY(node_text(&name, &description->workload.size_noun, err));
     if (node_exists(&before))
-        TRY(node_text(&before, &description->size_before, err));
+        TRY(node_text(&before, &description->workload.size_before, err));
     if (node_exists(&reference))
-        TRY(node_integer(&reference, 1, DESCRIBED_LARGEST, &description->reference_size, err));
-    return node_exists(&unit) ? node_text(&unit, &description->size_label, err) : STATUS_OK;
+        TRY(node_integer(&reference, 1, DESCRIBED_LARGEST, &description->workload.reference_size,
+                         err));
+    return node_exists(&unit) ? node_text(&unit, &description->workload.size_label, err)
+                              : STATUS_OK;
 }
 
 /* As a word of its own? */
@@ -297,16 +299,16 @@ status_t read_size(const node_t *top, description_t *description, error_t *err) 
     if (description->lists[index].n > 0)
         return node_error(&param, err, "found the list %s, expected a param that is one integer",
                           params.names[index]);
-    const char *name = params.names[index], *unit = description->size_label;
+    const char *name = params.names[index], *unit = description->workload.size_label;
     const bool says_param = unit != NULL && begins_with(unit, name);
-    description->size_param = name;
+    description->workload.size_param = name;
     if (!says_param)
-        description->size_label =
+        description->workload.size_label =
             unit != NULL ? arena_format(&description->texts, "%s, %s", name, unit) : name;
-    else if (description->size_before == NULL)
-        description->size_after = arena_format(&description->texts, " %s", name);
-    if (description->size_name == NULL)
-        description->size_name = description->size_param;
+    else if (description->workload.size_before == NULL)
+        description->workload.size_after = arena_format(&description->texts, " %s", name);
+    if (description->workload.size_noun == NULL)
+        description->workload.size_noun = description->workload.size_param;
     return STATUS_OK;
 }
 
@@ -351,13 +353,14 @@ status_t read_study(const node_t *top, description_t *description, error_t *err)
     const node_t logs = node_member(&node, "logs");
     if (!json_is_array(logs.json) || node_length(&logs) != STUDY_SIDES)
         return node_expected(&logs, err, "an array of two logs: ours, and PyTorch's");
-    description->study = mem_zeroed(1, sizeof *description->study);
-    *description->study = (study_t){.workload = description->name,
-                                    .size_param = description->size_param,
-                                    .dtype = description->dtypes.items[0]};
+    study_t *study = mem_zeroed(1, sizeof *study);
+    description->workload.study = study;
+    *study = (study_t){.workload = description->name,
+                       .size_param = description->workload.size_param,
+                       .dtype = description->dtypes.items[0]};
     for (size_t i = 0; i < STUDY_SIDES; i++) {
         const node_t log = node_item(&logs, i);
-        TRY(read_log(&log, &description->study->sides[i], &description->texts, err));
+        TRY(read_log(&log, &study->sides[i], &description->texts, err));
     }
     return STATUS_OK;
 }

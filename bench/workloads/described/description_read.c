@@ -521,7 +521,7 @@ static status_t read_training(const node_t *top, description_t *description, err
     size_t index;
     if (node_exists(&bounded_by)) {
         TRY(node_choice(&bounded_by, &bounds, &index, err));
-        description->bounded_by = KINDS[index];
+        description->workload.bounded_by = KINDS[index];
     }
     if (node_exists(&seed) && !node_exists(&whole))
         return node_error(&seed, err, "only with \"whole\", whose inputs are those of the seed");
@@ -630,12 +630,12 @@ static status_t read_head(const node_t *top, description_t *description, error_t
     if (node_exists(&dollar_schema))
         TRY(node_text(&dollar_schema, &text, err));
     TRY(node_name(&name, &description->name, err));
-    description->summary = text = "";
+    description->workload.summary = text = "";
     if (node_exists(&summary))
         TRY(node_text(&summary, &text, err));
     if (!text_is_plain(text) || strlen(text) > LONGEST_SUMMARY)
         return node_expected(&summary, err, "one line of at most 200 bytes");
-    description->summary = text;
+    description->workload.summary = text;
     return STATUS_OK;
 }
 
@@ -647,7 +647,7 @@ static status_t read_compare(const node_t *top, description_t *description, erro
     size_t index = 0;
     if (node_exists(&compare))
         TRY(node_choice(&compare, &phases, &index, err));
-    description->compared_by = COMPARED[index];
+    description->workload.compared_by = COMPARED[index];
     return index >= 2 && description->steps == NULL
                ? node_error(&compare, err, "only with \"training\"")
                : STATUS_OK;
