@@ -20,32 +20,30 @@
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static const char *page_path(const report_t *report, const report_options_t *options,
-                             const shown_run_t *shown, const char *workload) {
-    const char *folder = shown->whole->folder;
+                             const shown_part_t *part) {
+    const char *folder = part->whole->folder;
     if (options->pages != NULL)
-        folder = report_keep(report, fs_join(options->pages, shown->whole->name));
-    return report_text(report, "%s%s%s.md", folder, text_ends(folder, "/") ? "" : "/", workload);
+        folder = report_keep(report, fs_join(options->pages, part->whole->name));
+    return report_text(report, "%s%s%s.md", folder, text_ends(folder, "/") ? "" : "/",
+                       part->workload);
 }
 
 static bool is_in_two_runs(const shown_list_t *runs, const char *workload) {
     size_t n = 0;
-    for (size_t r = 0; r < runs->n; r++)
-        for (size_t p = 0; p < runs->items[r].n_parts; p++)
-            n += strcmp(runs->items[r].parts[p].workload, workload) == 0;
+    for (size_t p = 0; p < runs->n_parts; p++)
+        n += strcmp(runs->parts[p]->workload, workload) == 0;
     return n > 1;
 }
 
-static bool is_on_machine_of(const report_t *report, const shown_run_t *a, const shown_run_t *b) {
+static bool is_on_machine_of(const report_t *report, const shown_part_t *a, const shown_part_t *b) {
     return strcmp(shown_machine(report, a->whole), shown_machine(report, b->whole)) == 0;
 }
 
 static top_part_t top_part_of(const report_t *report, const report_options_t *options,
-                              const shown_list_t *runs, const shown_run_t *shown,
-                              const shown_part_t *part) {
-    const char *path = page_path(report, options, shown, part->workload);
-    const char *run = is_in_two_runs(runs, part->workload) ? shown->whole->name : NULL;
-    top_part_t top = {.shown = shown,
-                      .part = part,
+                              const shown_list_t *runs, const shown_part_t *part) {
+    const char *path = page_path(report, options, part);
+    const char *run = is_in_two_runs(runs, part->workload) ? part->whole->name : NULL;
+    top_part_t top = {.part = part,
                       .headline = shown_headline_part(part),
                       .href = report_keep(report, report_link(report, path)),
                       .name = run == NULL ? part->workload
@@ -54,33 +52,28 @@ static top_part_t top_part_of(const report_t *report, const report_options_t *op
     return top;
 }
 
-/* The runs, those of one machine together. The caller frees the array. */
-static const shown_run_t **by_machine(const report_t *report, const shown_list_t *runs) {
-    const shown_run_t **ordered = mem_zeroed(runs->n + 1, sizeof(shown_run_t *));
+/* The workloads of all runs, those of one machine together. The caller frees the array. */
+static const shown_part_t **by_machine(const report_t *report, const shown_list_t *runs) {
+    const shown_part_t **ordered = mem_zeroed(runs->n_parts + 1, sizeof(shown_part_t *));
     size_t n = 0;
-    for (size_t first = 0; first < runs->n; first++) {
+    for (size_t first = 0; first < runs->n_parts; first++) {
         bool seen = false;
-        for (size_t r = 0; r < first; r++)
-            seen = seen || is_on_machine_of(report, &runs->items[r], &runs->items[first]);
-        for (size_t r = first; r < runs->n && !seen; r++)
-            if (is_on_machine_of(report, &runs->items[r], &runs->items[first]))
-                ordered[n++] = &runs->items[r];
+        for (size_t p = 0; p < first; p++)
+            seen = seen || is_on_machine_of(report, runs->parts[p], runs->parts[first]);
+        for (size_t p = first; p < runs->n_parts && !seen; p++)
+            if (is_on_machine_of(report, runs->parts[p], runs->parts[first]))
+                ordered[n++] = runs->parts[p];
     }
     return ordered;
 }
 
-/* Machine by machine. `report` is that of the top page: texts and links. */
+/* Of all, machine by machine. `report` is that of the top page: texts and links. */
 static top_part_t *top_parts_of(const report_t *report, const report_options_t *options,
-                                const shown_list_t *runs, size_t *n) {
-    AUTO_FREE const shown_run_t **ordered = by_machine(report, runs);
-    size_t capacity = 0;
-    top_part_t *parts = NULL;
-    *n = 0;
-    for (size_t r = 0; r < runs->n; r++)
-        for (size_t p = 0; p < ordered[r]->n_parts; p++) {
-            mem_grow(&parts, *n, &capacity, sizeof *parts);
-            parts[(*n)++] = top_part_of(report, options, runs, ordered[r], &ordered[r]->parts[p]);
-        }
+                                const shown_list_t *runs) {
+    AUTO_FREE const shown_part_t **ordered = by_machine(report, runs);
+    top_part_t *parts = mem_zeroed(runs->n_parts + 1, sizeof *parts);
+    for (size_t p = 0; p < runs->n_parts; p++)
+        parts[p] = top_part_of(report, options, runs, ordered[p]);
     return parts;
 }
 
@@ -134,12 +127,15 @@ static void render_top(const report_options_t *options, const shown_list_t *runs
     AUTO_FREE char *path = mem_text(options->out), *picture = picture_path(options);
     AUTO(text_list_free) text_list_t command = command_of(options);
     open_in(&page, options, is_stream ? "." : dirname(path));
-    top_t top = {.runs = runs, .command = command.items, .n_command = command.n};
-    AUTO_FREE top_part_t *parts = top_parts_of(&page.report, options, runs, &top.n_parts);
+    AUTO_FREE top_part_t *parts = top_parts_of(&page.report, options, runs);
+    top_t top = {.runs = runs,
+                 .parts = parts,
+                 .n_parts = runs->n_parts,
+                 .command = command.items,
+                 .n_command = command.n};
     const char **anchors = report_array(&page.report, top.n_parts, sizeof *anchors);
     for (size_t i = 0; i < top.n_parts; i++)
-        anchors[i] = report_text(&page.report, "#%s", html_part_id(runs, parts[i].part));
-    top.parts = parts;
+        anchors[i] = report_text(&page.report, "#" HTML_PART, parts[i].part->number);
     page.report.run = page.report.whole = runs->items[0].whole;
     char *svg = top_picture(&page.report, &top, in_html ? anchors : NULL);
     if (svg != NULL && (in_html || !is_stream))
@@ -154,19 +150,17 @@ static void render_top(const report_options_t *options, const shown_list_t *runs
 
 static void render_pages(const report_options_t *options, const shown_list_t *runs,
                          report_files_t *files) {
-    for (size_t r = 0; r < runs->n; r++)
-        for (size_t p = 0; p < runs->items[r].n_parts; p++) {
-            const shown_run_t *shown = &runs->items[r];
-            page_t page;
-            open_in(&page, options, NULL);
-            const char *path = page_path(&page.report, options, shown, shown->parts[p].workload);
-            AUTO_FREE char *copy = mem_text(path);
-            if (options->html == NULL)
-                page.report.folder = dirname(copy);
-            char *kept = mem_text(path);
-            workload_page(&page.report, shown, &shown->parts[p]);
-            add_file(files, kept, page_close(&page));
-        }
+    for (size_t p = 0; p < runs->n_parts; p++) {
+        page_t page;
+        open_in(&page, options, NULL);
+        const char *path = page_path(&page.report, options, runs->parts[p]);
+        AUTO_FREE char *copy = mem_text(path);
+        if (options->html == NULL)
+            page.report.folder = dirname(copy);
+        char *kept = mem_text(path);
+        workload_page(&page.report, runs->parts[p]);
+        add_file(files, kept, page_close(&page));
+    }
 }
 
 static void free_items(report_files_t *files) {
@@ -225,11 +219,10 @@ void report_files_free(report_files_t *files) {
 }
 
 static status_t refuse_name(const shown_list_t *runs, error_t *err) {
-    for (size_t r = 0; r < runs->n; r++)
-        for (size_t p = 0; p < runs->items[r].n_parts; p++)
-            if (!text_is_name(runs->items[r].parts[p].workload))
-                return error_set(err, STATUS_USAGE, "%s: workload \"%s\" is no name for a page",
-                                 runs->items[r].whole->folder, runs->items[r].parts[p].workload);
+    for (size_t p = 0; p < runs->n_parts; p++)
+        if (!text_is_name(runs->parts[p]->workload))
+            return error_set(err, STATUS_USAGE, "%s: workload \"%s\" is no name for a page",
+                             runs->parts[p]->whole->folder, runs->parts[p]->workload);
     return STATUS_OK;
 }
 
@@ -298,25 +291,19 @@ status_t report_write(const report_options_t *options, error_t *err) {
 /* ---- for a terminal -------------------------------------------------------------------------- */
 
 /* The workloads of all runs, each labelled with its date. The caller frees the array. */
-static headline_part_t *saved_parts(const report_t *report, const shown_list_t *runs, size_t *n) {
-    headline_part_t *parts = NULL;
-    size_t capacity = 0;
-    AUTO_FREE const shown_run_t **ordered = by_machine(report, runs);
-    *n = 0;
-    for (size_t r = 0; r < runs->n; r++)
-        for (size_t p = 0; p < ordered[r]->n_parts; p++) {
-            const shown_run_t *shown = ordered[r];
-            mem_grow(&parts, *n, &capacity, sizeof *parts);
-            parts[*n] = shown_headline_part(&shown->parts[p]);
-            parts[(*n)++].when = report_text(report, "saved %s", shown_date(report, shown->whole));
-        }
+static headline_part_t *saved_parts(const report_t *report, const shown_list_t *runs) {
+    headline_part_t *parts = mem_zeroed(runs->n_parts + 1, sizeof *parts);
+    AUTO_FREE const shown_part_t **ordered = by_machine(report, runs);
+    for (size_t p = 0; p < runs->n_parts; p++) {
+        parts[p] = shown_headline_part(ordered[p]);
+        parts[p].when = report_text(report, "saved %s", shown_date(report, ordered[p]->whole));
+    }
     return parts;
 }
 
 static void print_headline(const report_t *report, const shown_list_t *runs) {
-    size_t n;
-    AUTO_FREE headline_part_t *parts = saved_parts(report, runs, &n);
-    AUTO(headline_free) headline_t headline = headline_select(parts, n, HEADLINE_ROWS);
+    AUTO_FREE headline_part_t *parts = saved_parts(report, runs);
+    AUTO(headline_free) headline_t headline = headline_select(parts, runs->n_parts, HEADLINE_ROWS);
     print(report, "%s", report_keep(report, headline_text(&headline)));
 }
 
@@ -386,9 +373,8 @@ status_t report_picture(const report_options_t *options, error_t *err) {
                          options->picture);
     TRY(shown_load(options->runs, options->n_runs, &runs, err));
     open_in(&page, options, ".");
-    top_t top = {.runs = &runs};
-    AUTO_FREE top_part_t *parts = top_parts_of(&page.report, options, &runs, &top.n_parts);
-    top.parts = parts;
+    AUTO_FREE top_part_t *parts = top_parts_of(&page.report, options, &runs);
+    const top_t top = {.runs = &runs, .parts = parts, .n_parts = runs.n_parts};
     AUTO_FREE char *svg = top_picture(&page.report, &top, NULL);
     const status_t status =
         svg == NULL ? error_set(err, STATUS_USAGE, "%s: the runs have no speed-up to draw",

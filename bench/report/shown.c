@@ -21,6 +21,7 @@ static bool has_sizes(const char *workload) {
 static void fill_part(const shown_run_t *shown, shown_part_t *part, const char *workload) {
     const record_t *whole = shown->whole;
     part->workload = workload;
+    part->whole = whole;
     part->steady = *whole;
     part->steady.cases = mem_zeroed(whole->n_cases + 1, sizeof *part->steady.cases);
     part->steady.n_cases = 0;
@@ -72,6 +73,7 @@ void shown_list_free(shown_list_t *list) {
     }
     records_free(&list->loaded);
     free(list->items);
+    free(list->parts);
 }
 
 static size_t count_compared(const record_t *run) {
@@ -132,8 +134,16 @@ status_t shown_load(const char *const *folders, size_t n, shown_list_t *list, er
     for (size_t i = 0; i < n; i++)
         if (parts[i])
             TRY(add_part(list, &runs[i], err));
-    for (size_t i = 0; i < list->n; i++)
-        shown_select(&list->items[i], NULL);
+    for (size_t i = 0; i < list->n; i++) {
+        shown_run_t *shown = &list->items[i];
+        shown_select(shown, NULL);
+        list->parts =
+            mem_resize(list->parts, list->n_parts + shown->n_parts + 1, sizeof *list->parts);
+        for (size_t p = 0; p < shown->n_parts; p++) {
+            list->parts[list->n_parts++] = &shown->parts[p];
+            shown->parts[p].number = list->n_parts;
+        }
+    }
     return STATUS_OK;
 }
 

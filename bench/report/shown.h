@@ -8,6 +8,8 @@
 /* One workload of a run. Comparisons are computed once because it takes long. */
 typedef struct shown_part {
     const char *workload;       /* borrowed */
+    const record_t *whole;      /* its run */
+    size_t number;              /* in the list, counted from 1 */
     record_t steady;            /* the run with its cases and the device's alone, no cold starts */
     comparison_set_list_t sets; /* of `steady`; empty without sizes to compare */
     size_t n_cases;             /* of the workload in `steady` */
@@ -25,6 +27,8 @@ typedef struct shown_list {
     record_list_t loaded; /* the others borrow from here */
     shown_run_t *items;
     size_t n;
+    const shown_part_t **parts; /* of all, run after run */
+    size_t n_parts;
 } shown_list_t;
 
 /* A run with the sweeps of an earlier one becomes another boot of it; STATUS_INCOMPARABLE if it is none
@@ -53,7 +57,7 @@ void section_findings(const report_t *report, const comparison_set_list_t *sets,
                       const views_t *views);
 
 /* Fills in the report's run, whole and boots. */
-void workload_page(report_t *report, const shown_run_t *shown, const shown_part_t *part);
+void workload_page(report_t *report, const shown_part_t *part);
 
 /* Speed-ups as a picture: a bar for each row of a headline, sorted, with its interval and a line at 1. */
 
@@ -69,7 +73,6 @@ enum { TOP_ROWS = HEADLINE_ROWS };
 
 /* One workload of one run. */
 typedef struct top_part {
-    const shown_run_t *shown;
     const shown_part_t *part;
     headline_part_t headline;
     const char *href; /* of its page, as it is linked */

@@ -492,7 +492,7 @@ static void section_workloads(const report_t *report, const top_t *top) {
               known != NULL ? report_safe(report, known->summary) : "",
               statuses != NULL ? statuses : "no case finished", caveat != NULL ? "; mind: " : "",
               caveat != NULL ? report_safe(report, caveat) : "",
-              part->shown->whole->finished == NULL
+              part->part->whole->finished == NULL
                   ? " **The run did not finish:** it may lack sizes, contenders or passes."
                   : "");
     }

@@ -499,9 +499,9 @@ static void print_title(const report_t *report, const shown_part_t *part) {
           statuses != NULL ? statuses : "none", passes_note(report, passes_of(report->run)));
 }
 
-void workload_page(report_t *report, const shown_run_t *shown, const shown_part_t *part) {
+void workload_page(report_t *report, const shown_part_t *part) {
     report->run = &part->steady;
-    report->whole = shown->whole;
+    report->whole = part->whole;
     report->boots = &part->boots;
     AUTO(views_free) views_t views = views_of(report, &part->sets);
     print_title(report, part);

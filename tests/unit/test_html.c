@@ -7,8 +7,8 @@
 
 /* One link, "results/a.md", leads into the file. */
 static char *rendered(const char *markdown, bool is_page) {
-    html_target_t target = {(char[]){"results/a.md"}, (char[]){"w1"}};
-    html_t html = {.root = "tests/fixtures/report", .targets = &target, .n_targets = 1};
+    html_t html = {
+        .root = "tests/fixtures/report", .hrefs = (const char *[]){"results/a.md"}, .n_hrefs = 1};
     char *text;
     size_t size;
     html.out = open_memstream(&text, &size);

@@ -111,10 +111,10 @@ static void print_details(const html_t *html, const record_t *run, const case_re
     fprintf(html->out, "</pre><a href=\"#cases-%zu\">close</a></div></td></tr>\n", table);
 }
 
-/* Of the part's workload, also cold starts; the first part has the device's own cases, too. */
-static bool is_of_part(const shown_run_t *shown, size_t part, const case_result_t *result) {
-    return strcmp(result->spec.workload, shown->parts[part].workload) == 0 ||
-           (part == 0 && is_calibration(&result->spec));
+/* Of the part's workload, also cold starts; the first part of a run has the device's own cases, too. */
+static bool is_of_part(const shown_part_t *part, bool is_first, const case_result_t *result) {
+    return strcmp(result->spec.workload, part->workload) == 0 ||
+           (is_first && is_calibration(&result->spec));
 }
 
 static void print_headings(const html_t *html, size_t table) {
@@ -130,29 +130,22 @@ static void print_headings(const html_t *html, size_t table) {
     fputs("</tr></thead>\n", html->out);
 }
 
-static void print_cases(html_t *html, const shown_run_t *shown, size_t part) {
+static void print_cases(html_t *html, const shown_part_t *part, bool is_first) {
     const size_t table = ++html->n_tables;
     print_headings(html, table);
-    for (const case_result_t *result = NULL;
-         (result = record_next(shown->whole, result)) != NULL;) {
-        if (!is_of_part(shown, part, result))
+    for (const case_result_t *result = NULL; (result = record_next(part->whole, result)) != NULL;) {
+        if (!is_of_part(part, is_first, result))
             continue;
-        AUTO_FREE char *link = case_href(shown->whole, result);
+        AUTO_FREE char *link = case_href(part->whole, result);
         fprintf(html->out, "<tbody id=\"%s\">", link + 1);
         print_row(html, result, link + 1);
-        print_details(html, shown->whole, result, table);
+        print_details(html, part->whole, result, table);
         fputs("</tbody>\n", html->out);
     }
     fputs("</table></div></details>\n", html->out);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
-
-/* `href` in a page leads to the id `anchor`. Takes the latter. */
-static void add_target(html_t *html, const char *href, char *anchor) {
-    html->targets = mem_resize(html->targets, html->n_targets + 1, sizeof *html->targets);
-    html->targets[html->n_targets++] = (html_target_t){mem_text(href), anchor};
-}
 
 /* Nothing is loaded from anywhere, and nothing runs but this script; the icon is empty, as browsers ask
  * for one otherwise. */
@@ -177,74 +170,46 @@ static const char *without_title(const char *page) {
     return text_starts(page, REPORT_TITLE) ? page + length : page;
 }
 
-const char *html_part_id(const shown_list_t *runs, const shown_part_t *part) {
-    static _Thread_local char id[24];
-    size_t number = 0;
-    for (size_t r = 0; r < runs->n; r++)
-        for (size_t p = 0; p < runs->items[r].n_parts; p++) {
-            number++;
-            if (&runs->items[r].parts[p] == part)
-                snprintf(id, sizeof id, "w%zu", number);
-        }
-    return id;
-}
-
-/* A place in the file, in the contents. */
-static void print_place(const html_t *html, const char *id, const char *name) {
-    fprintf(html->out, "<li><a href=\"#%s\">", id);
-    html_text(html, name);
-    fputs("</a></li>\n", html->out);
-}
-
-static void print_contents(const html_t *html, const html_source_t *source) {
-    fputs("<nav><ul>\n", html->out);
-    print_place(html, "top", "All workloads");
-    for (size_t r = 0; r < source->runs->n; r++)
-        for (size_t p = 0; p < source->runs->items[r].n_parts; p++) {
-            const shown_part_t *part = &source->runs->items[r].parts[p];
-            print_place(html, html_part_id(source->runs, part), part->workload);
-        }
+static void print_contents(const html_t *html, const shown_list_t *runs) {
+    fputs("<nav><ul>\n<li><a href=\"#top\">All workloads</a></li>\n", html->out);
+    for (size_t p = 0; p < runs->n_parts; p++) {
+        fprintf(html->out, "<li><a href=\"#" HTML_PART "\">", runs->parts[p]->number);
+        html_text(html, runs->parts[p]->workload);
+        fputs("</a></li>\n", html->out);
+    }
     fputs("</ul></nav>\n", html->out);
 }
 
-static void print_part(html_t *html, const html_source_t *source, const shown_run_t *shown,
-                       size_t part, const char *page) {
-    fprintf(html->out, "<details class=\"workload\" id=\"%s\"><summary><h2>",
-            html_part_id(source->runs, &shown->parts[part]));
-    html_text(html, shown->parts[part].workload);
+static void print_part(html_t *html, const html_source_t *source, size_t p) {
+    const shown_part_t *part = source->runs->parts[p];
+    fprintf(html->out, "<details class=\"workload\" id=\"" HTML_PART "\"><summary><h2>",
+            part->number);
+    html_text(html, part->workload);
     fputs("</h2> <span>run ", html->out);
-    html_text(html, shown->whole->name);
+    html_text(html, part->whole->name);
     fputs("</span></summary>\n", html->out);
-    html_blocks(html, without_title(page), true);
-    print_cases(html, shown, part);
+    html_blocks(html, without_title(source->pages[p]), true);
+    print_cases(html, part, p == 0 || source->runs->parts[p - 1]->whole != part->whole);
     fputs("</details>\n", html->out);
 }
 
 char *html_document(const html_source_t *source) {
-    html_t html = {.root = source->root, .program = source->program, .picture = source->picture};
-    const shown_list_t *runs = source->runs;
+    html_t html = {.root = source->root,
+                   .program = source->program,
+                   .picture = source->picture,
+                   .hrefs = source->hrefs,
+                   .n_hrefs = source->runs->n_parts};
     char *document;
-    size_t size, number = 0;
-    for (size_t r = 0; r < runs->n; r++)
-        for (size_t p = 0; p < runs->items[r].n_parts; p++)
-            add_target(&html, source->hrefs[number++],
-                       mem_text(html_part_id(runs, &runs->items[r].parts[p])));
+    size_t size;
     html.out = open_memstream(&document, &size);
     print_head(&html, source->top);
     fputs("<body>\n", html.out);
-    print_contents(&html, source);
+    print_contents(&html, source->runs);
     fputs("<main id=\"top\">\n", html.out);
     html_blocks(&html, source->top, false);
-    number = 0;
-    for (size_t r = 0; r < runs->n; r++)
-        for (size_t p = 0; p < runs->items[r].n_parts; p++)
-            print_part(&html, source, &runs->items[r], p, source->pages[number++]);
+    for (size_t p = 0; p < source->runs->n_parts; p++)
+        print_part(&html, source, p);
     fputs("</main>\n<script>" HTML_SCRIPT "</script>\n</body>\n</html>\n", html.out);
     fclose(html.out);
-    for (size_t i = 0; i < html.n_targets; i++) {
-        free(html.targets[i].href);
-        free(html.targets[i].anchor);
-    }
-    free(html.targets);
     return document;
 }

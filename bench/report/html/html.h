@@ -19,22 +19,17 @@ typedef struct html_source {
 } html_source_t;
 
 char *html_document(const html_source_t *source);
-/* "w2": the id of the page of a part; static until the next call. */
-const char *html_part_id(const shown_list_t *runs, const shown_part_t *part);
+/* "w2": the id of the page of a part, by its number. */
+#define HTML_PART "w%zu"
 
 /* ---- parts ----------------------------------------------------------------------------------- */
-
-/* What a link in a page means in the file. */
-typedef struct html_target {
-    char *href, *anchor;
-} html_target_t;
 
 typedef struct html {
     FILE *out;
     const char *root, *program, *picture;
-    const char *markdown; /* of the page, whose last lines say where [names] lead to */
-    html_target_t *targets;
-    size_t n_targets;
+    const char *markdown;     /* of the page, whose last lines say where [names] lead to */
+    const char *const *hrefs; /* links to the pages of all parts, by their numbers */
+    size_t n_hrefs;
     size_t n_headings, n_tables;
     bool plain; /* print text alone, without tags */
 } html_t;

@@ -27,13 +27,13 @@ void html_text(const html_t *html, const char *text) {
     html_text_n(html, text, strlen(text));
 }
 
-/* Of a case, too; or NULL. */
-static const char *html_anchor(const html_t *html, const char *href) {
+/* The id of the case or of the page that a link leads to, for the caller to free; NULL: it leads out of the file. */
+static char *anchor_of(const html_t *html, const char *href) {
     if (is_case_href(href))
-        return href + 1;
-    for (size_t i = 0; i < html->n_targets; i++)
-        if (strcmp(html->targets[i].href, href) == 0)
-            return html->targets[i].anchor;
+        return mem_text(href + 1);
+    for (size_t i = 0; i < html->n_hrefs; i++)
+        if (strcmp(html->hrefs[i], href) == 0)
+            return mem_format(HTML_PART, i + 1);
     return NULL;
 }
 
@@ -135,7 +135,7 @@ static const char *print_link(html_t *html, const char *c, const char *end, unsi
                                       : href_named(html, text, (size_t)(close - text));
     if (href == NULL)
         return NULL;
-    const char *anchor = html_anchor(html, href);
+    AUTO_FREE char *anchor = anchor_of(html, href);
     const bool named =
         (size_t)(close - text) == strlen(href) && memcmp(text, href, strlen(href)) == 0;
     if (anchor != NULL && !html->plain)
