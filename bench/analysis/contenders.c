@@ -156,14 +156,6 @@ char *exclusion_text(const case_result_t *result, const char *phase) {
     return mem_text(exclusion == EXCLUDED_STATUS ? STATUSES[result->status] : TEXTS[exclusion]);
 }
 
-const case_result_t *faster_case(const case_result_t *a, const case_result_t *b,
-                                 const char *phase) {
-    const phase_t *left = timed_phase(a, phase), *right = timed_phase(b, phase);
-    if (left == NULL || right == NULL)
-        return left != NULL ? a : right != NULL ? b : NULL;
-    return right->summary.median < left->summary.median ? b : a;
-}
-
 /* ---- one side -------------------------------------------------------------------------------- */
 
 /* Throttled cases have times, too. */

@@ -50,10 +50,6 @@ bool can_be_fastest(const case_result_t *result); /* EXCLUDED_NOT by any phase *
  * frees it. */
 char *exclusion_text(const case_result_t *result, const char *phase);
 
-/* The faster of two cases by a phase, the first if equal. Either may be NULL or not ok, and then
- * has no time; NULL if neither has one. */
-const case_result_t *faster_case(const case_result_t *a, const case_result_t *b, const char *phase);
-
 /* Who stands for one side of a comparison, by a phase: start with {0} and add its cases. Any may be NULL. */
 typedef struct standing {
     const case_result_t *fastest;  /* of those that may be compared */

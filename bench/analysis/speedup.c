@@ -237,11 +237,7 @@ static void fill_row(const comparison_set_t *set, size_row_t *row) {
         row->host = comparison_set_fastest(&host, row->size, OURS, phase);
         row->host_rival = comparison_set_fastest(&host, row->size, RIVALS, phase);
     }
-    row->against_eager = speedup_make(row->best, phase, row->eager, phase);
     row->plain_against_eager = speedup_make(row->plain, EAGER_CALL, row->eager, EAGER_CALL);
-    row->against_host = speedup_make(row->best, phase, row->host, phase);
-    row->against_host_rival = speedup_make(row->best, phase, row->host_rival, phase);
-    row->study_total = speedup_make(row->study, "total", row->eager, "total");
 }
 
 static int by_engine(const void *a, const void *b) {
@@ -438,12 +434,10 @@ void tally_add(tally_t *tally, const speedup_t *speedup) {
     tally->n++;
 }
 
-tally_t tally_of(const comparison_set_t *set, speedup_of_t speedup_of) {
+tally_t tally_of(const comparison_set_t *set) {
     tally_t tally = {0};
-    for (size_t i = 0; i < set->n_rows; i++) {
-        const speedup_t speedup = speedup_of(&set->rows[i]);
-        tally_add(&tally, &speedup);
-    }
+    for (size_t i = 0; i < set->n_rows; i++)
+        tally_add(&tally, &set->rows[i].headline);
     return tally;
 }
 
@@ -468,8 +462,7 @@ size_t sizes_spread(const int64_t *sizes, size_t n, int64_t *chosen, size_t most
     return n_chosen;
 }
 
-size_t fitting_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *row),
-                    const size_row_t **rows) {
+size_t fitting_rows(const comparison_set_t *set, row_fits_t *fits, const size_row_t **rows) {
     size_t n = 0;
     for (size_t i = 0; i < set->n_rows; i++)
         if (fits(&set->rows[i])) {
@@ -480,8 +473,7 @@ size_t fitting_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *
     return n;
 }
 
-size_t key_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *row),
-                const size_row_t *rows[3]) {
+size_t key_rows(const comparison_set_t *set, row_fits_t *fits, const size_row_t *rows[3]) {
     AUTO_FREE const size_row_t **fitting = mem_zeroed(set->n_rows + 1, sizeof *fitting);
     size_t n = fitting_rows(set, fits, fitting), middle = n / 2, n_keys = 0;
     for (size_t i = 1; i < n; i++)

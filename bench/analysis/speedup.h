@@ -66,11 +66,7 @@ typedef struct size_row {
     /* Our fastest and the strongest rival on the CPU; NULL in a set of the CPU. */
     const case_result_t *host, *host_rival;
     speedup_t headline;            /* best against strongest, either claimed if there is no other */
-    speedup_t against_eager;       /* best against eager */
     speedup_t plain_against_eager; /* plain against eager, one call each (ONE_CALL) */
-    speedup_t against_host;        /* best against host */
-    speedup_t against_host_rival;  /* best against host_rival */
-    speedup_t study_total;         /* study against eager by `total`, as in the study */
 } size_row_t;
 
 typedef struct sized_case {
@@ -140,8 +136,6 @@ size_t sizes_once(int64_t *sizes, size_t n);
 /* Choose at most so many of them evenly, with both ends; returns how many. */
 size_t sizes_spread(const int64_t *sizes, size_t n, int64_t *chosen, size_t most);
 
-typedef speedup_t (*speedup_of_t)(const size_row_t *row);
-
 /* Statistics of several speed-ups. */
 typedef struct tally {
     size_t n, of[VERDICT_UNDECIDED + 1]; /* n: all but VERDICT_NONE */
@@ -152,14 +146,13 @@ typedef struct tally {
 } tally_t;
 
 void tally_add(tally_t *tally, const speedup_t *speedup); /* start with {0} */
-tally_t tally_of(const comparison_set_t *set, speedup_of_t speedup_of);
+tally_t tally_of(const comparison_set_t *set);            /* of all headlines */
 
+typedef bool row_fits_t(const size_row_t *row);
 /* Store the rows that `fits` in an array of n_rows (or NULL). Returns how many. */
-size_t fitting_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *row),
-                    const size_row_t **rows);
+size_t fitting_rows(const comparison_set_t *set, row_fits_t *fits, const size_row_t **rows);
 /* Store up to three of the rows that `fits`: the first, the reference size (else the middle one)
  * and the last. Returns how many. */
-size_t key_rows(const comparison_set_t *set, bool (*fits)(const size_row_t *row),
-                const size_row_t *rows[3]);
+size_t key_rows(const comparison_set_t *set, row_fits_t *fits, const size_row_t *rows[3]);
 
 #endif

@@ -264,6 +264,12 @@ const char *ratio_cell(const report_t *report, const speedup_t *speedup) {
                        speedup->ours->bimodal.found ? "" : bimodal_mark(speedup->theirs));
 }
 
+const char *versus_cell(const report_t *report, const case_result_t *ours,
+                        const case_result_t *theirs, const char *phase) {
+    const speedup_t speedup = speedup_make(ours, phase, theirs, phase);
+    return ratio_cell(report, &speedup);
+}
+
 const char *trust_mark(const case_result_t *result) {
     return result != NULL && is_self_reported(result) ? " *(self-reported)*" : "";
 }

@@ -98,6 +98,9 @@ void rows_end(const report_t *report, rows_t *rows, const column_t *columns, con
 const char *time_cell(const report_t *report, const case_result_t *result, const char *phase);
 /* "3.4× (3.3–3.6)"; "≈ 3.4×" without an interval; "–" without a ratio. */
 const char *ratio_cell(const report_t *report, const speedup_t *speedup);
+/* The same of two cases by a phase, either of which may be NULL. */
+const char *versus_cell(const report_t *report, const case_result_t *ours,
+                        const case_result_t *theirs, const char *phase);
 const char *trust_mark(const case_result_t *result);       /* " *(self-reported)*", or "" */
 const char *algorithmic_mark(const case_result_t *result); /* " *(algorithmic)*", or "" */
 /* "03_vectorized + arena"; with trust_mark(). */

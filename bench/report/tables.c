@@ -50,12 +50,13 @@ static const rival_t *rival_at(const comparison_set_t *set, const size_row_t *ro
 
 /* "11.6 ms omp, 27× (26–28)" */
 static const char *host_cell(const report_t *report, const comparison_set_t *set,
-                             const case_result_t *host, const speedup_t *speedup) {
+                             const case_result_t *host, const case_result_t *best) {
     if (host == NULL)
         return NULL;
+    const speedup_t speedup = speedup_make(best, set->phase, host, set->phase);
     return report_text(report, "%s %s%s%s", time_cell(report, host, set->phase),
-                       who_and_name(report, host), speedup->verdict != VERDICT_NONE ? ", " : "",
-                       speedup->verdict != VERDICT_NONE ? ratio_cell(report, speedup) : "");
+                       who_and_name(report, host), speedup.verdict != VERDICT_NONE ? ", " : "",
+                       speedup.verdict != VERDICT_NONE ? ratio_cell(report, &speedup) : "");
 }
 
 /* Of its time from host to host, what the copies take at least: "97 %". */
@@ -86,8 +87,7 @@ typedef struct size_table {
     rows_t rows;
 } size_table_t;
 
-static void add_size(size_table_t *table, size_t v, const size_row_t *row,
-                     const size_row_t *waiting) {
+static void add_size(size_table_t *table, size_t v, const size_row_t *row) {
     const report_t *report = table->report;
     const comparison_set_t *set = table->views->items[v].set;
     const size_t n = table->rivals.n;
@@ -102,12 +102,13 @@ static void add_size(size_table_t *table, size_t v, const size_row_t *row,
         *cells++ = rival != NULL ? standing_cell(report, &rival->standing, set->phase, bold) : NULL;
         *cells++ = rival != NULL ? ratio_cell(report, &rival->speedup) : NULL;
     }
-    *cells++ = row->eager != row->strongest ? ratio_cell(report, &row->against_eager) : NULL;
+    *cells++ = row->eager != row->strongest ? versus_cell(report, row->best, row->eager, set->phase)
+                                            : NULL;
     *cells++ = ratio_cell(report, &row->plain_against_eager);
-    *cells++ = is_by_polling(row) ? ratio_cell(report, &waiting->headline) : NULL;
-    *cells++ = host_cell(report, set, row->host, &row->against_host);
-    *cells++ = host_cell(report, set, row->host_rival, &row->against_host_rival);
-    *cells++ = ratio_cell(report, &row->study_total);
+    *cells++ = waiting_cell(report, set, row);
+    *cells++ = host_cell(report, set, row->host, row->best);
+    *cells++ = host_cell(report, set, row->host_rival, row->best);
+    *cells++ = versus_cell(report, row->study, row->eager, "total");
     *cells++ = bus_cell(report, set, row->best, &table->rates);
     *cells++ = bound_cell(report, row->best);
 }
@@ -148,9 +149,8 @@ void table_by_size(const report_t *report, const views_t *views) {
     table.rows.n_columns = BEFORE_RIVALS + 2 * table.rivals.n + AFTER_RIVALS;
     for (size_t v = 0; v < views->n; v++) {
         const comparison_set_t *set = views->items[v].set;
-        const comparison_set_t waiting = set_without_polling(report, set);
         for (size_t i = 0; i < set->n_rows; i++)
-            add_size(&table, v, &set->rows[i], &waiting.rows[i]);
+            add_size(&table, v, &set->rows[i]);
     }
     rows_end(report, &table.rows, size_columns(report, views, &table.rivals), "By size",
              intro(report, views,

@@ -254,7 +254,7 @@ static void take_least(const report_t *report, const comparison_set_t *set, cons
 static void add_set(const report_t *page, const top_part_t *part, const comparison_set_t *set,
                     losses_t *losses) {
     const report_t of_run = report_on(page, set->run), *report = &of_run;
-    const tally_t tally = tally_of(set, headline_of);
+    const tally_t tally = tally_of(set);
     const headline_row_t row = {&part->headline, set, set->rows};
     const char *name = report_text(report, "%s %s%s", link_of(report, part),
                                    report_safe(report, headline_setting(report, &row)),

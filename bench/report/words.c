@@ -126,9 +126,6 @@ const char *faster_text(const report_t *report, const speedup_t *speedup, const 
                        lead_text(report, speedup));
 }
 
-speedup_t headline_of(const size_row_t *row) {
-    return row->headline;
-}
 bool has_headline(const size_row_t *row) {
     return row->headline.verdict != VERDICT_NONE;
 }
@@ -149,7 +146,7 @@ static void add_sizes(const report_t *report, const comparison_set_t *set, text_
 }
 
 const char *tally_text(const report_t *report, const comparison_set_t *set) {
-    const tally_t tally = tally_of(set, headline_of);
+    const tally_t tally = tally_of(set);
     const size_t undecided = tally.of[VERDICT_UNDECIDED], claimed = tally.n_self_reported,
                  missing = tally.of[VERDICT_NONE] - claimed;
     text_list_t parts = {0};
@@ -212,13 +209,6 @@ bool has_contender(const size_row_t *row) {
 
 /* ---- the same cases, other sides ------------------------------------------------------------- */
 
-static comparison_set_t with_own_rows(const report_t *report, const comparison_set_t *set) {
-    comparison_set_t own = *set;
-    own.rows = report_array(report, set->n_rows, sizeof *own.rows);
-    memcpy(own.rows, set->rows, set->n_rows * sizeof *own.rows);
-    return own;
-}
-
 /* PyTorch's `mapped` polls for the output. */
 static bool is_polling_mode(const case_t *spec) {
     return strcmp(spec->engine, "pytorch") == 0 && strcmp(spec->variant, "mapped") == 0;
@@ -230,28 +220,22 @@ static bool waits_by_polling(const case_result_t *result) {
            (result != NULL && is_polling_mode(&result->spec));
 }
 
-bool is_by_polling(const size_row_t *row) {
-    return waits_by_polling(row->best) && has_headline(row);
-}
-
-static const case_result_t *fastest_synchronising(const comparison_set_t *set, int64_t batch,
+static const case_result_t *fastest_synchronising(const comparison_set_t *set, int64_t size,
                                                   const char *whose) {
-    const case_result_t *fastest = NULL, *result = NULL;
-    while ((result = comparison_set_next(set, result, whose, batch)) != NULL)
-        if (!waits_by_polling(result) && can_be_fastest(result))
-            fastest = faster_case(fastest, result, set->phase);
-    return fastest;
+    const case_result_t *result = NULL;
+    standing_t standing = {0};
+    while ((result = comparison_set_next(set, result, whose, size)) != NULL)
+        if (!waits_by_polling(result))
+            standing_add(&standing, result, set->phase);
+    return standing.fastest;
 }
 
-comparison_set_t set_without_polling(const report_t *report, const comparison_set_t *set) {
-    comparison_set_t own = with_own_rows(report, set);
-    for (size_t i = 0; i < own.n_rows; i++) {
-        size_row_t *row = &own.rows[i];
-        row->best = fastest_synchronising(set, row->size, OURS);
-        row->strongest = fastest_synchronising(set, row->size, RIVALS);
-        row->headline = speedup_make(row->best, set->phase, row->strongest, set->phase);
-    }
-    return own;
+const char *waiting_cell(const report_t *report, const comparison_set_t *set,
+                         const size_row_t *row) {
+    return waits_by_polling(row->best) && has_headline(row)
+               ? versus_cell(report, fastest_synchronising(set, row->size, OURS),
+                             fastest_synchronising(set, row->size, RIVALS), set->phase)
+               : NULL;
 }
 
 /* ---- views ----------------------------------------------------------------------------------- */

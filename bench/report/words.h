@@ -13,7 +13,6 @@ const char *size_heading(const report_t *report, const comparison_set_t *set);
 /* "1, 64–256, 2^20": the rows of the set that are chosen; a dash joins adjacent ones. NULL: none. */
 const char *sizes_text(const report_t *report, const comparison_set_t *set, const bool *chosen);
 /* "batch 64", "3 sizes (64–256)": where a row fits; or NULL. */
-typedef bool row_fits_t(const size_row_t *row);
 const char *sizes_where(const report_t *report, const comparison_set_t *set, row_fits_t *fits);
 
 /* ---- contenders ------------------------------------------------------------------------------ */
@@ -40,7 +39,6 @@ const char *lead_text(const report_t *report, const speedup_t *speedup);
 const char *faster_text(const report_t *report, const speedup_t *speedup, const char *ours,
                         const char *theirs);
 bool has_headline(const size_row_t *row);
-speedup_t headline_of(const size_row_t *row);
 /* A rival leads; it is no difference. */
 row_fits_t is_lost, is_even;
 /* "faster at 25 of 29 sizes, slower at 3 (64–256), no difference at 1 (2^20)"; of few passes "lower time at …". */
@@ -58,10 +56,9 @@ bool headline_omits(const comparison_set_list_t *sets, size_t index);
 const size_row_t *set_reference(const comparison_set_t *set);
 bool has_contender(const size_row_t *row); /* either side has a time */
 
-/* The same set with the fastest that wait for the device instead of polling in `best`, `strongest` and `headline` of
- * its rows, which the report owns. */
-comparison_set_t set_without_polling(const report_t *report, const comparison_set_t *set);
-bool is_by_polling(const size_row_t *row); /* does our fastest poll? */
+/* The ratio of the fastest that wait for the device instead of polling; NULL: our fastest does not poll. */
+const char *waiting_cell(const report_t *report, const comparison_set_t *set,
+                         const size_row_t *row);
 
 /* One comparison of a set: by its own phase, or by that of a whole sample. */
 typedef struct view {
