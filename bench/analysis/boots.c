@@ -225,8 +225,7 @@ static bool are_comparable(const case_result_t *first, const case_result_t *foun
     static const char *const NAMES[] = {"", ""};
     AUTO(text_list_free) text_list_t phases = {0};
     text_list_add(&phases, phase);
-    char *obstacle = conditions_of_pair(first, found, &phases, NULL, NAMES);
-    free(obstacle);
+    AUTO_FREE char *obstacle = conditions_of_pair(first, found, &phases, NULL, NAMES);
     return obstacle == NULL;
 }
 

@@ -42,9 +42,7 @@ text_list_t changed_techniques(const case_t *spec) {
 char *contender_name(const case_t *spec) {
     AUTO(text_list_free) text_list_t choices = changed_as(spec, false);
     AUTO_FREE char *list = text_list_join(&choices, ", ");
-    char *name =
-        choices.n > 0 ? mem_format("%s + %s", spec->variant, list) : mem_text(spec->variant);
-    return name;
+    return choices.n > 0 ? mem_format("%s + %s", spec->variant, list) : mem_text(spec->variant);
 }
 
 bool is_cold_start(const case_result_t *result) {

@@ -10,13 +10,14 @@
 
 /* ==== losses ================================================================================== */
 
+static json_t *value_of(const case_result_t *result, const char *key) {
+    return result_has_times(result) ? result_value(result, key) : NULL;
+}
+
 /* The file is not trusted: the curve ends at the first point that is not an ascending pair. */
 curve_t curve_of(const case_result_t *result, const char *name) {
     curve_t curve = {0};
-    if (!result_has_times(result) || result->results_json == NULL)
-        return curve;
-    json_auto_t *results = json_loads(result->results_json, 0, NULL);
-    const json_t *points = json_object_get(results, name);
+    json_auto_t *points = value_of(result, name);
     const size_t n = json_array_size(points);
     curve.steps = mem_zeroed(n + 1, sizeof *curve.steps);
     curve.values = mem_zeroed(n + 1, sizeof *curve.values);
@@ -61,14 +62,8 @@ static double number_of(const json_t *object, const char *key) {
 
 /* ==== epochs ================================================================================== */
 
-static json_t *results_of(const case_result_t *result) {
-    bool any = result_has_times(result) && result->results_json != NULL;
-    return any ? json_loads(result->results_json, 0, NULL) : NULL;
-}
-
 void driver_calls_of(const case_result_t *result, double calls[2]) {
-    json_auto_t *results = results_of(result);
-    const json_t *epochs = json_object_get(results, "epochs");
+    json_auto_t *epochs = value_of(result, "epochs");
     calls[0] = calls[1] = NAN;
     for (size_t i = 0; i < json_array_size(epochs); i++) {
         const double n = number_of(json_array_get(epochs, i), "driver_calls");
@@ -80,8 +75,7 @@ void driver_calls_of(const case_result_t *result, double calls[2]) {
 }
 
 bool time_split_of(const case_result_t *result, time_split_t *split) {
-    json_auto_t *results = results_of(result);
-    const json_t *json = json_object_get(results, "split");
+    json_auto_t *json = value_of(result, "split");
     *split = (time_split_t){.kernels_ns = number_of(json, "kernels_ns"),
                             .driver_ns = number_of(json, "driver_ns"),
                             .epoch_ns = number_of(json, "epoch_ns")};
@@ -201,10 +195,6 @@ bool has_parts(const case_result_t *result) {
 }
 
 /* ==== what runs learn ========================================================================= */
-
-int64_t seed_of(const case_t *spec) {
-    return case_param_int(spec, "seed", 0);
-}
 
 bool same_but_seed_and(const case_t *a, const case_t *b, const char *other) {
     bool same = strcmp(a->workload, b->workload) == 0 && strcmp(a->dtype, b->dtype) == 0 &&

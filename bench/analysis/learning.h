@@ -59,8 +59,6 @@ bool has_parts(const case_result_t *result);
 /* Is it a training that is timed by operation, or fused? A call may have a phase "forward", too. */
 bool is_by_operation(const case_result_t *result);
 
-int64_t seed_of(const case_t *spec);
-
 /* Do the trainings differ only in the seed, the contender, and the parameter `other` (or NULL)? */
 bool same_but_seed_and(const case_t *a, const case_t *b, const char *other);
 

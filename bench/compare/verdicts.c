@@ -66,21 +66,18 @@ status_t guard_runs(const record_t *base, const record_t *candidate, const text_
         if (!may)
             text_list_add_format(&names, "--allow %s", one->allow);
     }
-    status_t status = STATUS_OK;
-    if (refused.n > 0) {
-        AUTO_FREE char *reasons = text_list_join(&refused, "; "),
-                       *options = text_list_join(&names, " ");
-        status = error_set(err, STATUS_INCOMPARABLE,
-                           "%s and %s cannot be compared: %s. To compare them anyway: %s",
-                           base->folder, candidate->folder, reasons, options);
-    } else if (!share_engine(base, candidate)) {
-        status = error_set(err, STATUS_INCOMPARABLE,
-                           "%s and %s cannot be compared: no engine is in both (%s in BASE, %s in "
-                           "CANDIDATE)",
-                           base->folder, candidate->folder, base->cases[0].spec.engine,
-                           candidate->cases[0].spec.engine);
-    }
-    return status;
+    AUTO_FREE char *reasons = text_list_join(&refused, "; "), *options = text_list_join(&names, " ");
+    if (refused.n > 0)
+        return error_set(err, STATUS_INCOMPARABLE,
+                         "%s and %s cannot be compared: %s. To compare them anyway: %s",
+                         base->folder, candidate->folder, reasons, options);
+    if (!share_engine(base, candidate))
+        return error_set(err, STATUS_INCOMPARABLE,
+                         "%s and %s cannot be compared: no engine is in both (%s in BASE, %s in "
+                         "CANDIDATE)",
+                         base->folder, candidate->folder, base->cases[0].spec.engine,
+                         candidate->cases[0].spec.engine);
+    return STATUS_OK;
 }
 
 char *guard_pair(const case_result_t *base, const case_result_t *candidate,
@@ -137,8 +134,7 @@ size_t floors_runs(const floors_t *floors) {
 static status_t check_build(const record_t *base, const record_t *run, error_t *err) {
     static const text_list_t NOTHING;
     AUTO(text_list_free) text_list_t allowed = {0};
-    status_t status = guard_runs(base, run, &NOTHING, &allowed, err);
-    TRY(status);
+    TRY(guard_runs(base, run, &NOTHING, &allowed, err));
     const char *a = environment_get(&base->environment, "git.revision");
     const char *b = environment_get(&run->environment, "git.revision");
     if (a != NULL && b != NULL && strcmp(a, b) != 0)

@@ -147,8 +147,7 @@ char *case_group(const case_t *spec, const case_t *defaults) {
         if (i == 0 || !is_in(defaults->params, defaults->n_params, &spec->params[i]))
             add_setting(&parts, &spec->params[i]);
     text_list_add(&parts, spec->dtype);
-    char *group = text_list_join(&parts, "/");
-    return group;
+    return text_list_join(&parts, "/");
 }
 
 void case_set_id(case_t *spec, const case_t *defaults, const char *const *always, size_t n_always) {

@@ -138,8 +138,7 @@ static bool parse_sentence(const char *sentence, const char *text, flag_t *flag)
 
 static bool has_text(const flag_t *flag, const char *text) {
     AUTO_FREE char *own = flag_text(flag);
-    bool same = strcmp(own, text) == 0;
-    return same;
+    return strcmp(own, text) == 0;
 }
 
 void flag_list_add(flag_list_t *list, flag_kind_t kind, const char *word, double first,

@@ -157,30 +157,26 @@ const phase_t *result_whole_phase(const case_result_t *result) {
 }
 
 /* Most cases lack the key: a search of the text is faster than parsing it. */
-static json_t *own_value(const case_result_t *result, const char *key) {
+json_t *result_value(const case_result_t *result, const char *key) {
     if (result->results_json == NULL || strstr(result->results_json, key) == NULL)
         return NULL;
     json_auto_t *own = json_loads(result->results_json, 0, NULL);
-    json_t *value = json_incref(json_object_get(own, key));
-    return value;
+    return json_incref(json_object_get(own, key));
 }
 
 double result_number(const case_result_t *result, const char *key) {
-    json_auto_t *value = own_value(result, key);
-    const double number = json_or_nan(value);
-    return number;
+    json_auto_t *value = result_value(result, key);
+    return json_or_nan(value);
 }
 
 char *result_string(const case_result_t *result, const char *key) {
-    json_auto_t *value = own_value(result, key);
-    char *text = json_is_string(value) ? mem_text(json_string_value(value)) : NULL;
-    return text;
+    json_auto_t *value = result_value(result, key);
+    return mem_text(json_string_value(value));
 }
 
 bool result_is_algorithmic(const case_result_t *result) {
-    json_auto_t *value = own_value(result, "algorithmic");
-    bool algorithmic = json_is_true(value);
-    return algorithmic;
+    json_auto_t *value = result_value(result, "algorithmic");
+    return json_is_true(value);
 }
 
 void result_init(case_result_t *result, const case_t *spec) {
@@ -281,10 +277,8 @@ double draw_median(const draw_t *draw, const char *phase) {
 static summary_t summary_of(const double *samples, size_t n) {
     if (n == 0)
         return (summary_t){0, NAN, {NAN, NAN}, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
-    AUTO_FREE double *sorted = mem_alloc(n * sizeof *sorted);
-    memcpy(sorted, samples, n * sizeof *sorted);
-    stats_sort(sorted, n);
-    const summary_t summary = {
+    AUTO_FREE double *sorted = stats_sorted(samples, n);
+    return (summary_t){
         .n = n,
         .median = stats_quantile(sorted, n, 0.5),
         .ci95 = {NAN, NAN},
@@ -297,7 +291,6 @@ static summary_t summary_of(const double *samples, size_t n) {
         .max = sorted[n - 1],
         .mad = stats_mad(sorted, n),
     };
-    return summary;
 }
 
 phase_t *result_add_phase(case_result_t *result, const char *name, clock_domain_t clock) {
@@ -382,22 +375,15 @@ stats_pass_t phase_pass(const phase_t *phase, size_t pass) {
     return found;
 }
 
-static double tick_of(const phase_t *phase) {
-    AUTO_FREE double *sorted = mem_alloc((phase->n_samples + 1) * sizeof *sorted);
-    memcpy(sorted, phase->samples, phase->n_samples * sizeof *sorted);
-    stats_sort(sorted, phase->n_samples);
-    const double tick = stats_tick(sorted, phase->n_samples);
-    return tick;
-}
-
-static bimodal_t bimodal_of_phase(const phase_t *phase, double tick) {
+static bimodal_t bimodal_of_phase(const phase_t *phase) {
+    AUTO_FREE double *sorted = stats_sorted(phase->samples, phase->n_samples);
     AUTO_FREE double *medians = mem_alloc((phase->n_rounds + 1) * sizeof *medians);
     for (size_t r = 0; r < phase->n_rounds; r++) {
         const size_t start = phase->round_starts[r];
         medians[r] = stats_median(phase->samples + start, phase->round_starts[r + 1] - start);
     }
-    const bimodal_t found = bimodal_of(medians, phase->pass_starts, phase->n_passes, tick);
-    return found;
+    return bimodal_of(medians, phase->pass_starts, phase->n_passes,
+                      stats_tick(sorted, phase->n_samples));
 }
 
 void phase_summarise(phase_t *phase) {
@@ -415,7 +401,7 @@ void phase_summarise(phase_t *phase) {
     phase->summary.ci95[0] = interval.low;
     phase->summary.ci95[1] = interval.high;
     if (strcmp(phase->name, "residual") != 0) /* a difference, of no interest by itself */
-        phase->bimodal = bimodal_of_phase(phase, tick_of(phase));
+        phase->bimodal = bimodal_of_phase(phase);
 }
 
 void result_summarise(case_result_t *result) {

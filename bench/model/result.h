@@ -239,9 +239,11 @@ const phase_t *result_compute_phase(const case_result_t *result);
 /* The phase that covers all of a sample: "host_to_host", else "total"; or NULL. */
 const phase_t *result_whole_phase(const case_result_t *result);
 
-/* A number of results_json, such as "w"; NaN if absent. */
+/* A value of results_json, which the caller frees; NULL if absent. */
+json_t *result_value(const case_result_t *result, const char *key);
+/* A number of these, such as "w"; NaN if absent. */
 double result_number(const case_result_t *result, const char *key);
-/* A text of results_json, such as "dataset"; NULL if absent. The caller frees it. */
+/* A text, such as "dataset"; NULL if absent. The caller frees it. */
 char *result_string(const case_result_t *result, const char *key);
 /* Does the case use a different algorithm for the same result (`"algorithmic": true`)? Then it is
  * marked, and left out of every "best", ratio and headline. */

@@ -206,7 +206,7 @@ static training_t training_of(const report_t *report, const comparison_set_t *se
         .name = who_and_name(report, result),
         .task = report_text(report, "%s, seed %lld",
                             size_name(report, set, size_of_case(set, &result->spec)),
-                            (long long)seed_of(&result->spec)),
+                            (long long)case_param_int(&result->spec, "seed", 0)),
         .accuracy = result_number(result, "accuracy"),
         .plain = weights != NULL && strcmp(weights, weights_dtype(&result->spec)) == 0,
     };

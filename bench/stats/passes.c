@@ -186,11 +186,10 @@ bimodal_t bimodal_of(const double *medians, const size_t *starts, size_t n_passe
     bimodal_t none = {.found = false, .low = NAN, .high = NAN, .share_high = NAN};
     if (n < BIMODAL_FEWEST_ROUNDS)
         return none;
-    AUTO_FREE double *logs = mem_alloc(n * sizeof *logs), *sorted = mem_alloc(n * sizeof *sorted);
+    AUTO_FREE double *logs = mem_alloc(n * sizeof *logs);
     for (size_t i = 0; i < n; i++)
         logs[i] = log(medians[i]);
-    memcpy(sorted, logs, n * sizeof *sorted);
-    stats_sort(sorted, n);
+    AUTO_FREE double *sorted = stats_sorted(logs, n);
     const size_t k = split(sorted, n);
     const double low = stats_quantile(sorted, k, 0.5);
     const double high = stats_quantile(sorted + k, n - k, 0.5), step = high - low;
@@ -220,6 +219,14 @@ void stats_sort(double *values, size_t n) {
         qsort(values, n, sizeof *values, compare_doubles);
 }
 
+double *stats_sorted(const double *values, size_t n) {
+    double *sorted = mem_alloc((n + 1) * sizeof *sorted);
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = values[i];
+    stats_sort(sorted, n);
+    return sorted;
+}
+
 double stats_quantile(const double *sorted, size_t n, double q) {
     if (n == 0)
         return NAN;
@@ -233,10 +240,7 @@ double stats_quantile(const double *sorted, size_t n, double q) {
 }
 
 double stats_median(const double *values, size_t n) {
-    AUTO_FREE double *sorted = mem_alloc((n + 1) * sizeof *sorted);
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = values[i];
-    stats_sort(sorted, n);
+    AUTO_FREE double *sorted = stats_sorted(values, n);
     return stats_quantile(sorted, n, 0.5);
 }
 
@@ -308,10 +312,7 @@ static double variance_over_rounds(const stats_rounds_t *rounds) {
 stats_pass_t stats_pass_of(const stats_rounds_t *rounds) {
     const size_t first = rounds->n_rounds > 0 ? rounds->starts[0] : 0;
     const size_t n = rounds->n_rounds > 0 ? rounds->starts[rounds->n_rounds] - first : 0;
-    AUTO_FREE double *sorted = mem_alloc((n + 1) * sizeof *sorted);
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = rounds->values[first + i];
-    stats_sort(sorted, n);
+    AUTO_FREE double *sorted = stats_sorted(rounds->values + first, n);
     const double median = stats_quantile(sorted, n, 0.5), tick = stats_tick(sorted, n) / median;
     stats_pass_t pass = {.log_value = NAN};
     if (!(median > 0))

@@ -233,8 +233,7 @@ static status_t read_techniques(const node_t *node, const workload_t *workload,
         AUTO_FREE const char **names = mem_zeroed(n + 1, sizeof *names);
         for (size_t t = 0; t < n; t++)
             names[t] = workload->techniques[t].name;
-        status_t status = node_object(&techniques, names, n, 0, err);
-        TRY(status);
+        TRY(node_object(&techniques, names, n, 0, err));
     }
     contender->n_techniques = n;
     contender->techniques = mem_zeroed(n + 1, sizeof *contender->techniques);

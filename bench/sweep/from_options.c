@@ -151,8 +151,7 @@ static status_t apply_sets(const workload_t *workload, const sweep_options_t *op
         if (equals == NULL)
             return error_set(err, STATUS_USAGE, "--set: found \"%s\", expected key=value", set);
         AUTO_FREE char *key = mem_text_n(set, (size_t)(equals - set));
-        status_t status = apply_set(workload, key, equals + 1, settings, err);
-        TRY(status);
+        TRY(apply_set(workload, key, equals + 1, settings, err));
     }
     return STATUS_OK;
 }
@@ -237,10 +236,9 @@ static status_t add_every_engine(const workload_t *workload, const char *root,
     }
     for (size_t i = 0; i < wanted->n; i++)
         if (strcmp(wanted->items[i], "*") != 0 && !text_list_has(&all, wanted->items[i])) {
-            status_t status =
-                unknown("--variant", "variant", workload, &all, wanted->items[i], err);
+            unknown("--variant", "variant", workload, &all, wanted->items[i], err);
             add_engines_hint(root, err);
-            return status;
+            return STATUS_USAGE;
         }
     return STATUS_OK;
 }
@@ -348,8 +346,7 @@ status_t sweep_of_folder(const char *folder, bool quick, const char *root, sweep
     const workload_t *workload;
     AUTO_FREE char *resolved = realpath(folder, NULL);
     *sweep = (sweep_t){0};
-    status_t status = workload_add_described(resolved != NULL ? resolved : folder, &workload, err);
-    TRY(status);
+    TRY(workload_add_described(resolved != NULL ? resolved : folder, &workload, err));
     const sweep_options_t options = {.workload = workload->name, .quick = quick};
     TRY(sweep_from_options(&options, root, sweep, err));
     free(sweep->path);

@@ -95,9 +95,7 @@ static void write_values(const bimodal_t *two, chart_t *chart) {
 /* Returns the number of samples beyond the axis. */
 static size_t write_shares(const phase_t *phase, double high_ns, chart_t *chart) {
     size_t n = phase->n_samples, beyond = 0;
-    AUTO_FREE double *sorted = mem_zeroed(n, sizeof *sorted);
-    memcpy(sorted, phase->samples, n * sizeof *sorted);
-    stats_sort(sorted, n);
+    AUTO_FREE double *sorted = stats_sorted(phase->samples, n);
     chart_row(chart, "\n\n# ECDF: share of the samples up to a time\ntime share");
     for (size_t i = 0; i < n; i++) {
         chart_row(chart, " %s %.6f", chart_us(chart, sorted[i]), (double)(i + 1) / (double)n);
