@@ -66,7 +66,8 @@ status_t guard_runs(const record_t *base, const record_t *candidate, const text_
         if (!may)
             text_list_add_format(&names, "--allow %s", one->allow);
     }
-    AUTO_FREE char *reasons = text_list_join(&refused, "; "), *options = text_list_join(&names, " ");
+    AUTO_FREE char *reasons = text_list_join(&refused, "; "),
+                   *options = text_list_join(&names, " ");
     if (refused.n > 0)
         return error_set(err, STATUS_INCOMPARABLE,
                          "%s and %s cannot be compared: %s. To compare them anyway: %s",

@@ -135,7 +135,7 @@ static void name_series(plot_data_t *data, series_t *series, const case_t *spec)
     series->title = data->study_csv ? series->side : series_title_of(&data->texts, series, name);
 }
 
-static void add_to_series(plot_data_t *data, const case_result_t *result) {
+void plot_data_add(plot_data_t *data, const case_result_t *result) {
     char label[32];
     const case_t *spec = &result->spec;
     AUTO(text_list_free) text_list_t changed = changed_techniques(spec);
@@ -155,7 +155,6 @@ static void add_to_series(plot_data_t *data, const case_result_t *result) {
     series_t *series = &data->series[i];
     series->algorithmic = series->algorithmic || result_is_algorithmic(result);
     series->self_reported = series->self_reported || result->trust == TRUST_SELF_REPORTED;
-    series->rougher = series->rougher || is_rougher(spec);
     mem_grow(&series->cases, series->n_cases, &series->capacity, sizeof *series->cases);
     series->cases[series->n_cases++] = result;
 }
@@ -419,13 +418,10 @@ bool series_is_mixed(const series_t *series) {
     return series->variant[0] == '\0';
 }
 
-void plot_series_group(plot_data_t *data, const case_result_t *const *cases, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        add_to_series(data, cases[i]);
+void plot_data_finish(plot_data_t *data) {
     for (size_t s = 0; s < data->n_series; s++)
         qsort(data->series[s].cases, data->series[s].n_cases, sizeof(case_result_t *), by_size);
-    if (data->n_series > 0)
-        qsort(data->series, data->n_series, sizeof *data->series, by_rank);
+    qsort(data->series, data->n_series, sizeof *data->series, by_rank);
     collect_sizes(data);
     data->compared_by = plot_compared_by(data);
     find_best(data);

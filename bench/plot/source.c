@@ -31,74 +31,39 @@ static bool chartable(const case_result_t *result) {
            !is_cold_start(result);
 }
 
-/* The cases of one shape. */
-typedef struct group {
-    char *shape;
-    const workload_t *workload;
-    size_t workload_place; /* among the run's workloads, in their order */
-    size_t place;          /* among the run's shapes */
-    const case_result_t **cases;
-    size_t n, capacity;
-    size_t n_sizes;
-} shape_group_t;
-
-typedef struct groups {
-    shape_group_t *items;
-    size_t n, capacity;
-} shape_groups_t;
-
-static bool has_size(const shape_group_t *group, int64_t size) {
-    for (size_t i = 0; i < group->n; i++)
-        if (size_of(group->cases[i]) == size)
-            return true;
-    return false;
-}
-
-static void add_to_group(shape_groups_t *groups, const case_result_t *result) {
+/* The shape of a case, which is added if it is new. */
+static plot_data_t *data_of(plot_source_t *source, const case_result_t *result) {
     const workload_t *workload = workload_find(result->spec.workload);
-    char *shape = shape_of(&result->spec, workload);
-    size_t workload_place = groups->n, i = 0;
-    while (i < groups->n && strcmp(groups->items[i].shape, shape) != 0) {
-        if (workload_place == groups->n && groups->items[i].workload == workload)
-            workload_place = groups->items[i].workload_place;
-        i++;
+    AUTO_FREE char *shape = shape_of(&result->spec, workload);
+    size_t workload_place = source->n_shapes;
+    for (size_t i = 0; i < source->n_shapes; i++) {
+        const plot_data_t *data = &source->shapes[i];
+        if (strcmp(data->shape, shape) == 0)
+            return &source->shapes[i];
+        if (data->workload == workload)
+            workload_place = data->workload_place;
     }
-    if (i == groups->n) {
-        mem_grow(&groups->items, groups->n, &groups->capacity, sizeof *groups->items);
-        groups->items[groups->n++] = (shape_group_t){
-            .shape = shape, .workload = workload, .workload_place = workload_place, .place = i};
-    } else {
-        free(shape);
-    }
-    shape_group_t *group = &groups->items[i];
-    group->n_sizes += !has_size(group, size_of(result));
-    mem_grow(&group->cases, group->n, &group->capacity, sizeof *group->cases);
-    group->cases[group->n++] = result;
+    mem_grow(&source->shapes, source->n_shapes, &source->shapes_capacity, sizeof *source->shapes);
+    plot_data_t *data = &source->shapes[source->n_shapes];
+    *data = (plot_data_t){.run = &source->run,
+                          .boots = &source->boots,
+                          .workload = workload,
+                          .study_csv = source->study_csv,
+                          .workload_place = workload_place,
+                          .place = source->n_shapes++};
+    data->shape = arena_format(&data->texts, "%s", shape);
+    return data;
 }
 
-/* Every chart of synthetic data says so. */
-static bool any_synthetic(const case_result_t *const *cases, size_t n) {
-    bool any = false;
-    for (size_t i = 0; i < n && !any; i++) {
-        AUTO_FREE char *dataset = result_string(cases[i], "dataset");
-        any = dataset != NULL && strcmp(dataset, "synthetic") == 0;
-    }
-    return any;
+static bool is_synthetic(const case_result_t *result) {
+    AUTO_FREE char *dataset = result_string(result, "dataset");
+    return dataset != NULL && strcmp(dataset, "synthetic") == 0;
 }
 
-/* Takes ownership of the shape. */
-static char *with_dataset(char *shape, bool synthetic) {
-    if (!synthetic)
-        return shape;
-    char *named = mem_format("%s, dataset=synthetic", shape);
-    free(shape);
-    return named;
-}
-
-/* Workloads in run order; in each the group with the most sizes first, ties in run order, as in a
+/* Workloads in run order; in each the shape with the most sizes first, ties in run order, as in a
  * report. */
 static int by_workload_and_sizes(const void *a, const void *b) {
-    const shape_group_t *left = a, *right = b;
+    const plot_data_t *left = a, *right = b;
     if (left->workload_place != right->workload_place)
         return left->workload_place < right->workload_place ? -1 : 1;
     if (left->n_sizes != right->n_sizes)
@@ -107,29 +72,24 @@ static int by_workload_and_sizes(const void *a, const void *b) {
 }
 
 static void group_by_shape(plot_source_t *source) {
-    shape_groups_t groups = {0};
-    for (size_t i = 0; i < source->run.n_cases; i++)
-        if (chartable(&source->run.cases[i]))
-            add_to_group(&groups, &source->run.cases[i]);
-    if (groups.n > 0)
-        qsort(groups.items, groups.n, sizeof *groups.items, by_workload_and_sizes);
-    source->shapes = mem_zeroed(groups.n, sizeof *source->shapes);
-    for (size_t i = 0; i < groups.n; i++) {
-        shape_group_t *group = &groups.items[i];
-        plot_data_t *data = &source->shapes[source->n_shapes++];
-        *data = (plot_data_t){.run = &source->run,
-                              .boots = &source->boots,
-                              .workload = group->workload,
-                              .study_csv = source->study_csv,
-                              .synthetic = any_synthetic(group->cases, group->n)};
-        char *shape = with_dataset(group->shape, data->synthetic);
-        const char *kept = arena_keep(&data->texts, shape);
-        /* A study's log does not record its shape. */
-        data->shape = source->study_csv ? "the study's timing log" : kept;
-        plot_series_group(data, group->cases, group->n);
-        free(group->cases);
+    for (size_t i = 0; i < source->run.n_cases; i++) {
+        const case_result_t *result = &source->run.cases[i];
+        if (!chartable(result))
+            continue;
+        plot_data_t *data = data_of(source, result);
+        data->synthetic = data->synthetic || is_synthetic(result);
+        plot_data_add(data, result);
     }
-    free(groups.items);
+    for (size_t i = 0; i < source->n_shapes; i++) {
+        plot_data_t *data = &source->shapes[i];
+        if (data->study_csv) /* which does not record its shape */
+            data->shape = "the study's timing log";
+        else if (data->synthetic) /* every chart says so */
+            data->shape = arena_format(&data->texts, "%s, dataset=synthetic", data->shape);
+        plot_data_finish(data);
+    }
+    if (source->n_shapes > 0)
+        qsort(source->shapes, source->n_shapes, sizeof *source->shapes, by_workload_and_sizes);
 }
 
 /* Another question than how long a training takes. */

@@ -22,7 +22,6 @@ typedef struct series {
     bool is_default;             /* every technique at its default */
     bool algorithmic;            /* a different algorithm: shown, but never the fastest */
     bool self_reported;          /* not vouched for (trust_t): likewise */
-    bool rougher;                /* with a larger error tolerance: likewise */
     int style;                   /* line type in plots/style.gp, the same in every chart */
     const case_result_t **cases; /* ascending size; borrowed from the run */
     size_t n_cases, capacity;
@@ -43,7 +42,8 @@ typedef struct plot_data {
     const char
         *compared_by;  /* the workload's, for COMPUTATION the one that all can have; or NULL */
     const char *shape; /* "softmax, rows 16, f32" */
-    bool synthetic;    /* synthetic images; the shape includes this */
+    size_t workload_place, place; /* of the workload, and of the shape, in the run's order */
+    bool synthetic;               /* synthetic images; the shape includes this */
     bool study_csv;
     series_t *series; /* the GPU's first, then by engine_order(), line type and key */
     size_t n_series, series_capacity;
@@ -62,7 +62,7 @@ typedef struct plot_source {
     char *footer;         /* device, date, source */
     bool study_csv;
     plot_data_t *shapes; /* workloads in run order; the shape with the most sizes first */
-    size_t n_shapes;
+    size_t n_shapes, shapes_capacity;
 } plot_source_t;
 
 /* The caller frees the source, also on failure. */
@@ -120,8 +120,9 @@ bool series_is_mixed(const series_t *series);
 /* Of the fastest of a case's engine, if it is not the same contender at every size. */
 int style_of_mixed(const record_t *run, const case_t *spec);
 
-/* `data` has its run, workload and shape; fill in the rest. */
-void plot_series_group(plot_data_t *data, const case_result_t *const *cases, size_t n);
+/* Add a case of the data's shape; sort the series and find the fastest, after the last. */
+void plot_data_add(plot_data_t *data, const case_result_t *result);
+void plot_data_finish(plot_data_t *data);
 void plot_data_free(plot_data_t *data);
 
 #endif

@@ -57,7 +57,7 @@ typedef struct bimodal {
  *   5. at least two passes have rounds of both groups: else it is the processes that differ. */
 bimodal_t bimodal_of(const double *medians, const size_t *starts, size_t n_passes, double tick);
 
-void stats_sort(double *values, size_t n); /* ascending */
+void stats_sort(double *values, size_t n);            /* ascending */
 double *stats_sorted(const double *values, size_t n); /* a sorted copy; the caller frees it */
 
 /* Quantile `q` in 0…1 of ascending values by linear interpolation (Hyndman & Fan 1996, type 7).
