@@ -116,13 +116,11 @@ static char *group_name(const cell_group_t *group) {
 /* The regressed one that is surest, and how many more there are; NULL: none is. */
 static char *regressed_groups(const comparison_t *comparison) {
     const cell_group_t *worst = NULL;
-    size_t n = 0;
+    const size_t n = comparison->n_regressed_groups;
     for (size_t g = 0; g < comparison->n_groups; g++) {
         const cell_group_t *group = &comparison->groups[g];
-        if (group->test.verdict != GATE_REGRESSED)
-            continue;
-        n++;
-        if (worst == NULL || group->test.p_slower < worst->test.p_slower)
+        if (group->test.verdict == GATE_REGRESSED &&
+            (worst == NULL || group->test.p_slower < worst->test.p_slower))
             worst = group;
     }
     if (worst == NULL)
@@ -440,16 +438,9 @@ static void put_group(FILE *out, const cell_group_t *group, arena_t *texts) {
         test->high, 1 + test->threshold_frac, test->n_moved, test->n_cells);
 }
 
-static size_t count_regressed_groups(const comparison_t *comparison) {
-    size_t n = 0;
-    for (size_t g = 0; g < comparison->n_groups; g++)
-        n += comparison->groups[g].test.verdict == GATE_REGRESSED;
-    return n;
-}
-
 static void print_junit(const comparison_t *comparison, FILE *out) {
     const size_t *counts = comparison->counts;
-    const size_t groups = count_regressed_groups(comparison);
+    const size_t groups = comparison->n_regressed_groups;
     size_t failures = groups + counts[PAIR_REGRESSED] + counts[PAIR_BROKEN];
     size_t skipped = counts[PAIR_UNDECIDED] + counts[PAIR_MISSING] + counts[PAIR_INCOMPARABLE];
     AUTO(arena_free) arena_t texts = {0};

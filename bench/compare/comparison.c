@@ -350,11 +350,8 @@ static bool lacks_verdict(const pair_t *pair) {
 
 status_t comparison_status(const comparison_t *comparison, bool strict) {
     const size_t *counts = comparison->counts;
-    if (counts[PAIR_BROKEN] > 0 || counts[PAIR_REGRESSED] > 0)
+    if (counts[PAIR_BROKEN] > 0 || counts[PAIR_REGRESSED] > 0 || comparison->n_regressed_groups > 0)
         return STATUS_FAILED;
-    for (size_t g = 0; g < comparison->n_groups; g++)
-        if (comparison->groups[g].test.verdict == GATE_REGRESSED)
-            return STATUS_FAILED;
     for (size_t i = 0; i < comparison->n_pairs && strict; i++)
         if (lacks_verdict(&comparison->pairs[i]))
             return STATUS_NOISY;

@@ -66,7 +66,7 @@ typedef struct comparison {
     sweep_cell_t *tests; /* of all cells, in the order of the pairs before they are sorted */
     size_t n_cells;
     cell_group_t *groups; /* in the order of their first cells */
-    size_t n_groups, groups_capacity;
+    size_t n_groups, groups_capacity, n_regressed_groups;
     arena_t texts; /* reasons, causes, names of engines */
 } comparison_t;
 

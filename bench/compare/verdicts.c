@@ -562,6 +562,8 @@ void comparison_decide(comparison_t *comparison, const floors_t *floors) {
                             .alarm_rate_frac = GATE_ALARM_RATE,
                             .paired = comparison->paired};
     sweep_decide(&sweep);
-    for (size_t g = 0; g < comparison->n_groups; g++)
+    for (size_t g = 0; g < comparison->n_groups; g++) {
         comparison->groups[g].test = groups[g];
+        comparison->n_regressed_groups += groups[g].verdict == GATE_REGRESSED;
+    }
 }

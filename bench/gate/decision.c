@@ -70,11 +70,11 @@ const char *gate_verdict_name(gate_verdict_t verdict) {
     return NAMES[verdict];
 }
 
-static gate_verdict_t verdict_of(const gate_cell_t *cell, const gate_options_t *options) {
+static gate_verdict_t verdict_of(const gate_cell_t *cell, double alarm_rate_frac) {
     const double most = 1 + cell->threshold_frac;
-    if (cell->p_slower <= options->alarm_rate_frac && cell->low > most)
+    if (cell->p_slower <= alarm_rate_frac && cell->low > most)
         return GATE_REGRESSED;
-    if (cell->p_faster <= options->alarm_rate_frac && cell->high < 1 / most)
+    if (cell->p_faster <= alarm_rate_frac && cell->high < 1 / most)
         return GATE_IMPROVED;
     return cell->low >= 1 / most && cell->high <= most ? GATE_UNCHANGED : GATE_UNDECIDED;
 }
@@ -120,7 +120,7 @@ void gate_decide(gate_cell_t *cells, size_t n, const gate_options_t *options) {
     adjust(cells, n, p, adjusted);
     for (size_t i = 0; i < n; i++) {
         cells[i].p_faster = adjusted[i];
-        cells[i].verdict = verdict_of(&cells[i], options);
+        cells[i].verdict = verdict_of(&cells[i], options->alarm_rate_frac);
     }
 }
 
@@ -296,17 +296,13 @@ static void interval_of(const sweep_cell_t *cell, double p, double ends[2]) {
 static const double EQUAL = 0.05;
 
 static gate_verdict_t verdict_of_sweep_test(const tested_sweep_t *sweep, const sweep_cell_t *cell) {
-    const gate_cell_t *gate = &cell->gate;
-    const double most = 1 + gate->threshold_frac;
-    if (!has_evidence(cell))
-        return GATE_UNDECIDED;
-    if (gate->p_slower <= sweep->alarm_rate_frac / 2 && gate->low > most)
-        return GATE_REGRESSED;
-    if (gate->p_faster <= sweep->alarm_rate_frac / 2 && gate->high < 1 / most)
-        return GATE_IMPROVED;
+    const gate_verdict_t verdict = verdict_of(&cell->gate, sweep->alarm_rate_frac / 2);
+    const double most_log = log(1 + cell->gate.threshold_frac);
     double ends[2];
+    if (!has_evidence(cell) || verdict == GATE_REGRESSED || verdict == GATE_IMPROVED)
+        return verdict;
     interval_of(cell, EQUAL, ends);
-    return ends[0] >= -log(most) && ends[1] <= log(most) ? GATE_UNCHANGED : GATE_UNDECIDED;
+    return ends[0] >= -most_log && ends[1] <= most_log ? GATE_UNCHANGED : GATE_UNDECIDED;
 }
 
 /* The weight of the passes' variance with which the cell would be decided, if its change stays. */
@@ -572,12 +568,12 @@ static void adjust_groups(tested_sweep_t *sweep, const uncertainty_t *found, boo
 }
 
 static gate_verdict_t verdict_of_group(const tested_sweep_t *sweep, const sweep_group_t *group) {
-    const double most = 1 + group->threshold_frac;
-    if (group->p_slower <= sweep->alarm_rate_frac / 2 && group->low > most)
-        return GATE_REGRESSED;
-    if (group->p_faster <= sweep->alarm_rate_frac / 2 && group->high < 1 / most)
-        return GATE_IMPROVED;
-    return group->low >= 1 / most && group->high <= most ? GATE_UNCHANGED : GATE_UNDECIDED;
+    const gate_cell_t as_one = {.threshold_frac = group->threshold_frac,
+                                .low = group->low,
+                                .high = group->high,
+                                .p_slower = group->p_slower,
+                                .p_faster = group->p_faster};
+    return verdict_of(&as_one, sweep->alarm_rate_frac / 2);
 }
 
 static void decide_groups(tested_sweep_t *sweep) {

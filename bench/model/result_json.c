@@ -19,12 +19,8 @@
 static bool may_be_zero(const case_result_t *result, const phase_t *phase) {
     static const char *const WHOLE[] = {"total", "host_to_host", "kernel", "train",
                                         "step",  "epoch",        "forward"};
-    if (phase->clock == CLOCK_DEVICE || phase == result_whole_phase(result))
-        return false;
-    for (size_t i = 0; i < sizeof WHOLE / sizeof *WHOLE; i++)
-        if (strcmp(phase->name, WHOLE[i]) == 0)
-            return false;
-    return true;
+    return phase->clock != CLOCK_DEVICE && phase != result_whole_phase(result) &&
+           !text_is_one_of(phase->name, WHOLE, sizeof WHOLE / sizeof *WHOLE);
 }
 
 static bool may_be_negative(const phase_t *phase) {

@@ -28,7 +28,7 @@ status_t chart_formats(const char *text, text_list_t *formats, error_t *err) {
     static const char *const KNOWN[] = {"svg", "png"};
     for (size_t i = 0; i < formats->n; i++) {
         const char *format = formats->items[i];
-        if (strcmp(format, KNOWN[0]) == 0 || strcmp(format, KNOWN[1]) == 0)
+        if (text_is_one_of(format, KNOWN, 2))
             continue;
         AUTO_FREE char *hint = text_hint(format, KNOWN, 2);
         return error_set(err, STATUS_USAGE, "--format: found \"%s\", expected svg or png%s", format,

@@ -187,25 +187,28 @@ static void print_line(const report_t *report, const char *name, const char *val
           *interval != '\0' ? ")" : "", meaning);
 }
 
+/* How much of something, bytes or operations, the phase does in a second: "4.23 TB/s", and its interval. */
+static void print_rate(const report_t *report, const char *name, const summary_t *s, double amount,
+                       const char *(*show)(char *text, double per_s), const char *meaning) {
+    const char *low = show(report_buffer(report), amount / s->ci95[1] * 1e9);
+    const char *high = show(report_buffer(report), amount / s->ci95[0] * 1e9);
+    print_line(report, name, show(report_buffer(report), amount / s->median * 1e9),
+               isnan(s->ci95[0]) ? "" : report_text(report, "%s – %s", low, high), meaning);
+}
+
 static void print_gauge(const report_t *report, const struct gauge *gauge,
                         const case_result_t *result) {
     const phase_t *phase = result_has_times(result) ? result_phase(result, gauge->phase) : NULL;
+    const double bytes = (double)case_param_int(&result->spec, "bytes", 0);
     if (phase == NULL || phase->summary.n == 0)
         return;
     const summary_t *s = &phase->summary;
-    const double bytes = (double)case_param_int(&result->spec, "bytes", 0);
-    const double moved = gauge->passes * bytes, bytes_per_s = moved / s->median * 1e9;
-    const char *name = gauge->name, *value = time_text(report, s->median),
-               *interval = isnan(s->ci95[0]) ? "" : interval_cell(report, phase);
-    if (gauge->passes > 0) {
-        name = report_text(report, "%s %s", gauge->name, bytes_text(report, bytes));
-        value = units_rate(report_buffer(report), bytes_per_s);
-        if (*interval != '\0')
-            interval = report_text(report, "%s – %s",
-                                   units_rate(report_buffer(report), moved / s->ci95[1] * 1e9),
-                                   units_rate(report_buffer(report), moved / s->ci95[0] * 1e9));
-    }
-    print_line(report, name, value, interval, gauge->meaning);
+    if (gauge->passes > 0)
+        print_rate(report, report_text(report, "%s %s", gauge->name, bytes_text(report, bytes)), s,
+                   gauge->passes * bytes, units_rate, gauge->meaning);
+    else
+        print_line(report, gauge->name, time_text(report, s->median),
+                   isnan(s->ci95[0]) ? "" : interval_cell(report, phase), gauge->meaning);
 }
 
 /* "matmul" times products of one dtype in each phase. */
@@ -213,16 +216,12 @@ static void print_matmul(const report_t *report, const case_result_t *result, ma
     const phase_t *phase = result_phase(result, matmul_type_name(type));
     if (phase == NULL || phase->summary.n == 0)
         return;
-    const summary_t *s = &phase->summary;
-    const double n = (double)device_matmul_rows(&result->spec), flops = 2 * n * n * n;
-    const char *low = units_flops(report_buffer(report), flops / s->ci95[1] * 1e9);
-    const char *high = units_flops(report_buffer(report), flops / s->ci95[0] * 1e9);
-    const char *meaning = n < DEVICE_MATMUL_ROWS ? "not used: too small for the rate of a chip"
-                                                 : "the *matmul* limit of this dtype";
-    print_line(report,
+    const double n = (double)device_matmul_rows(&result->spec);
+    print_rate(report,
                report_text(report, "cuBLASLt, %s, %.0f × %.0f", matmul_type_name(type), n, n),
-               units_flops(report_buffer(report), flops / s->median * 1e9),
-               isnan(s->ci95[0]) ? "" : report_text(report, "%s – %s", low, high), meaning);
+               &phase->summary, 2 * n * n * n, units_flops,
+               n < DEVICE_MATMUL_ROWS ? "not used: too small for the rate of a chip"
+                                      : "the *matmul* limit of this dtype");
 }
 
 void section_device(const report_t *report) {
@@ -263,9 +262,7 @@ static size_t n_of_option(const char *option, char *const *words, size_t n) {
 static size_t n_not_repeated(char *const *words, size_t n) {
     static const char *const FLAGS[] = {"--resume", "--retry", "--quiet", "--json"},
                              *const WITH_VALUE[] = {"--out", "--budget"};
-    size_t found = 0;
-    for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS && found == 0; i++)
-        found = strcmp(words[0], FLAGS[i]) == 0;
+    size_t found = text_is_one_of(words[0], FLAGS, sizeof FLAGS / sizeof *FLAGS);
     for (size_t i = 0; i < sizeof WITH_VALUE / sizeof *WITH_VALUE && found == 0; i++)
         found = n_of_option(WITH_VALUE[i], words, n);
     return found;

@@ -54,11 +54,8 @@ status_t node_param(const node_t *node, const param_spec_t *param, value_t *valu
 bool is_own_engine(const char *root, const char *name) {
     size_t n;
     const char *const *engines = workload_engines(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(engines[i], name) == 0)
-            return false;
     AUTO_FREE char *script = folders_worker(root, name);
-    return text_is_name(name) && fs_exists(script);
+    return !text_is_one_of(name, engines, n) && text_is_name(name) && fs_exists(script);
 }
 
 static status_t add_engines_in(const char *folder, const char *root, text_list_t *names,
@@ -346,11 +343,8 @@ static status_t read_engine(const node_t *node, const char *root, contender_t *c
     known.names = workload_engines(&known.n);
     node_t item = node_member(node, "engine");
     TRY(node_text(&item, &contender->engine, err));
-    for (size_t i = 0; i < known.n; i++)
-        if (strcmp(known.names[i], contender->engine) == 0)
-            return STATUS_OK;
     contender->external = is_own_engine(root, contender->engine);
-    if (contender->external)
+    if (contender->external || text_is_one_of(contender->engine, known.names, known.n))
         return STATUS_OK;
     if (!text_is_name(contender->engine))
         return node_refuse(&item, vocabulary_complaint(&known, contender->engine), err);

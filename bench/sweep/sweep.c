@@ -86,12 +86,9 @@ static bool is_offered(const sweep_plan_t *plan, const contender_t *contender, c
         return false;
     if (strcmp(device, "cpu") != 0)
         return true;
-    if (strcmp(contender->engine, "pytorch") != 0)
-        return !text_list_has(&contender->for_gpu, variant);
-    for (size_t i = 0; i < sizeof CAPTURING / sizeof *CAPTURING; i++)
-        if (strcmp(variant, CAPTURING[i]) == 0)
-            return false;
-    return true;
+    return strcmp(contender->engine, "pytorch") == 0
+               ? !text_is_one_of(variant, CAPTURING, sizeof CAPTURING / sizeof *CAPTURING)
+               : !text_list_has(&contender->for_gpu, variant);
 }
 
 /* A double, since the product may overflow an integer. */
