@@ -91,6 +91,15 @@ int engine_order(const char *a, const char *b) {
     return left != right ? (left < right ? -1 : 1) : strcmp(a, b);
 }
 
+static int by_engine(const void *a, const void *b) {
+    return engine_order(*(const char *const *)a, *(const char *const *)b);
+}
+
+void sort_engines(const char **engines, size_t n) {
+    if (n > 0)
+        qsort(engines, n, sizeof *engines, by_engine);
+}
+
 size_t known_rival(const char *engine) {
     const size_t place = place_of(engine);
     return engine_is_rival(engine) && place < N_KNOWN ? place + KNOWN_RIVALS - N_KNOWN

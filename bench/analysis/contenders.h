@@ -18,6 +18,7 @@ const char *engine_name(const char *engine);
 /* As strcmp(): the order of engines in tables and legends. Ours, then rivals known by name, then
  * others by their names. */
 int engine_order(const char *a, const char *b);
+void sort_engines(const char **engines, size_t n);
 
 /* 0, 1, … of the rivals known by name, which have a fixed colour; KNOWN_RIVALS for others. */
 enum { KNOWN_RIVALS = 2 };

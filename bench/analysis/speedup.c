@@ -240,24 +240,16 @@ static void fill_row(const comparison_set_t *set, size_row_t *row) {
     row->plain_against_eager = speedup_make(row->plain, EAGER_CALL, row->eager, EAGER_CALL);
 }
 
-static int by_engine(const void *a, const void *b) {
-    return engine_order(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void find_rivals(comparison_set_t *set) {
     size_t capacity = 0;
     const case_result_t *result = NULL;
     while ((result = comparison_set_next(set, result, RIVALS, EVERY_SIZE)) != NULL) {
-        size_t known = 0;
-        while (known < set->n_rivals && strcmp(set->rivals[known], result->spec.engine) != 0)
-            known++;
-        if (known < set->n_rivals)
+        if (text_is_one_of(result->spec.engine, set->rivals, set->n_rivals))
             continue;
         mem_grow(&set->rivals, set->n_rivals, &capacity, sizeof *set->rivals);
         set->rivals[set->n_rivals++] = result->spec.engine;
     }
-    if (set->n_rivals > 0)
-        qsort(set->rivals, set->n_rivals, sizeof *set->rivals, by_engine);
+    sort_engines(set->rivals, set->n_rivals);
 }
 
 static void fill_rows(comparison_set_t *set) {

@@ -492,8 +492,8 @@ static status_t write_file(const char *path, print_t print, const comparison_t *
 
 static status_t learn_floor(const compare_options_t *options, const comparison_t *comparison,
                             error_t *err) {
-    AUTO(floors_free) floors_t *floors = floors_of_pair(comparison);
-    return floors_save(floors, options->candidate, err);
+    AUTO(floors_free) floors_t floors = floors_of_pair(comparison);
+    return floors_save(&floors, options->candidate, err);
 }
 
 static status_t report(const compare_options_t *options, const comparison_t *comparison,
@@ -546,7 +546,7 @@ static void print_all(const comparison_t *comparison, FILE *out) {
 
 /* From the runs after the first two. One without a case in common teaches nothing. */
 static status_t learn_floors(const compare_options_t *options, const record_t *runs,
-                             floors_t **floors, error_t *err) {
+                             floors_t *floors, error_t *err) {
     TRY(floors_learn(&runs[0], runs + 2, options->floors.n, floors, err));
     for (size_t i = 0; i < options->floors.n; i++) {
         error_t ignored = ERROR_INIT;
@@ -555,7 +555,7 @@ static status_t learn_floors(const compare_options_t *options, const record_t *r
                                                   .threshold_frac = options->threshold_frac};
         if (comparison_make(&runs[0], &runs[2 + i], &as_compared, &comparison, &ignored) ==
             STATUS_OK)
-            floors_add_groups(*floors, &comparison);
+            floors_add_groups(floors, &comparison);
     }
     return STATUS_OK;
 }
@@ -563,12 +563,12 @@ static status_t learn_floors(const compare_options_t *options, const record_t *r
 static status_t compare_loaded(const compare_options_t *options, const record_t *runs,
                                error_t *err) {
     AUTO(comparison_free) comparison_t comparison = {0};
-    AUTO(floors_free) floors_t *floors = NULL;
+    AUTO(floors_free) floors_t floors = {0};
     TRY(options->floors.n > 0 ? learn_floors(options, runs, &floors, err)
                               : floors_load(runs[0].folder, &floors, err));
     if (options->save_floor)
-        TRY(floors_save(floors, options->base, err));
-    const comparison_options_t as_asked = {floors, &options->phases, &options->allow,
+        TRY(floors_save(&floors, options->base, err));
+    const comparison_options_t as_asked = {&floors, &options->phases, &options->allow,
                                            options->threshold_frac};
     const status_t status = comparison_make(&runs[0], &runs[1], &as_asked, &comparison, err);
     if (status == STATUS_OK)

@@ -309,20 +309,22 @@ status_t comparison_make(const record_t *base, const record_t *candidate,
                          const comparison_options_t *options, comparison_t *comparison,
                          error_t *err) {
     static const text_list_t NONE;
+    static const floors_t NO_FLOORS;
+    const floors_t *floors = options->floors != NULL ? options->floors : &NO_FLOORS;
     const text_list_t *phases = options->phases != NULL ? options->phases : &NONE;
     const text_list_t *allow = options->allow != NULL ? options->allow : &NONE;
     *comparison = (comparison_t){.base = base,
                                  .candidate = candidate,
                                  .threshold_frac = options->threshold_frac,
                                  .paired = is_interleaved(base, candidate),
-                                 .n_floor_runs = floors_runs(options->floors)};
+                                 .n_floor_runs = floors->n_runs};
     TRY(guard_check_allow(allow, err));
     TRY(guard_runs(base, candidate, allow, &comparison->allowed, err));
     comparison->differing = conditions_changed(&base->environment, &candidate->environment);
     for (size_t i = 0; i < comparison->differing.n; i++)
         text_list_take(&comparison->changes, run_difference_text(&comparison->differing.items[i]));
     make_pairs(comparison, phases, allow);
-    comparison_decide(comparison, options->floors);
+    comparison_decide(comparison, floors);
     finish_pairs(comparison);
     return check_phases(comparison, phases, err);
 }

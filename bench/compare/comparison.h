@@ -70,22 +70,24 @@ typedef struct comparison {
     arena_t texts; /* reasons, causes, names of engines */
 } comparison_t;
 
-/* Noise floors: of cells by case id and phase, of groups by engine and phase. */
-typedef struct floors floors_t;
+/* Noise floors: fractions of cells { id: { phase: … } }, and of groups { engine: { phase: … } }. */
+typedef struct floors {
+    json_t *cells, *groups; /* NULL: there are none */
+    size_t n_runs;          /* that they are from */
+} floors_t;
 
-/* Read the folder's floor.json; `*floors` is NULL if there is none. */
-status_t floors_load(const char *folder, floors_t **floors, error_t *err);
+/* Read the folder's floor.json, if there is one. */
+status_t floors_load(const char *folder, floors_t *floors, error_t *err);
 /* Learn those of cells from more runs of BASE's build: STATUS_INCOMPARABLE if one is of a different build. */
-status_t floors_learn(const record_t *base, const record_t *runs, size_t n_runs, floors_t **floors,
+status_t floors_learn(const record_t *base, const record_t *runs, size_t n_runs, floors_t *floors,
                       error_t *err);
 /* Learn those of groups from a comparison of two runs of one build: the far ends of their intervals, where
  * no comparison before had a farther one. */
 void floors_add_groups(floors_t *floors, const comparison_t *comparison);
 /* From a comparison of two interleaved runs of one build: the far end of each cell's interval. */
-floors_t *floors_of_pair(const comparison_t *comparison);
+floors_t floors_of_pair(const comparison_t *comparison);
 status_t floors_save(const floors_t *floors, const char *folder, error_t *err);
-void floors_free(floors_t **floors);
-size_t floors_runs(const floors_t *floors);
+void floors_free(floors_t *floors);
 
 /* May the runs be compared? If not, STATUS_INCOMPARABLE; the message says what differs and how to
  * allow it. Differences that `allow` permits are added to `allowed`. */

@@ -93,41 +93,15 @@ char *guard_pair(const case_result_t *base, const case_result_t *candidate,
 
 enum { FLOOR_SCHEMA = 1 };
 
-/* { id: { phase: fraction } }, and { engine: { phase: fraction } } */
-struct floors {
-    json_t *cells, *groups;
-    size_t n_runs;
-};
-
-static floors_t *floors_new(json_t *cells, json_t *groups, size_t n_runs) {
-    floors_t *floors = mem_zeroed(1, sizeof *floors);
-    *floors = (floors_t){cells, groups, n_runs};
-    return floors;
+void floors_free(floors_t *floors) {
+    json_decref(floors->cells);
+    json_decref(floors->groups);
+    *floors = (floors_t){0};
 }
 
-void floors_free(floors_t **floors) {
-    if (*floors != NULL) {
-        json_decref((*floors)->cells);
-        json_decref((*floors)->groups);
-    }
-    free(*floors);
-}
-
+/* 0 if unknown. */
 static double look_up(const json_t *table, const char *name, const char *phase) {
     return json_number_value(json_object_get(json_object_get(table, name), phase));
-}
-
-/* The floor of a cell, of a group as a fraction; 0 if unknown. */
-static double floor_of(const floors_t *floors, const char *id, const char *phase) {
-    return floors != NULL ? look_up(floors->cells, id, phase) : 0;
-}
-
-static double floors_of_group(const floors_t *floors, const char *engine, const char *phase) {
-    return floors != NULL ? look_up(floors->groups, engine, phase) : 0;
-}
-
-size_t floors_runs(const floors_t *floors) {
-    return floors != NULL ? floors->n_runs : 0;
 }
 
 /* ---- learning -------------------------------------------------------------------------------- */
@@ -227,7 +201,7 @@ static status_t check_table(const json_t *table, const char *key, error_t *err) 
     return STATUS_OK;
 }
 
-static status_t parse_floors(const char *text, size_t size, floors_t **floors, error_t *err) {
+static status_t parse_floors(const char *text, size_t size, floors_t *floors, error_t *err) {
     json_error_t where;
     json_auto_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
     if (json == NULL)
@@ -246,31 +220,30 @@ static status_t parse_floors(const char *text, size_t size, floors_t **floors, e
         return error_set(err, STATUS_USAGE, "key 'groups': expected an object");
     if (groups != NULL)
         TRY(check_table(groups, "groups", err));
-    *floors = floors_new(json_incref(cells), json_incref(groups), (size_t)runs);
+    *floors = (floors_t){json_incref(cells), json_incref(groups), (size_t)runs};
     return STATUS_OK;
 }
 
-status_t floors_load(const char *folder, floors_t **floors, error_t *err) {
+status_t floors_load(const char *folder, floors_t *floors, error_t *err) {
     AUTO_FREE char *path = fs_join(folder, FLOOR_FILE), *text = NULL;
     size_t size;
-    status_t status = STATUS_OK;
-    *floors = NULL;
-    if (fs_exists(path) && (status = fs_read(path, &text, &size, err)) == STATUS_OK &&
-        (status = parse_floors(text, size, floors, err)) != STATUS_OK)
-        error_within(err, "%s", path);
-    return status;
+    *floors = (floors_t){0};
+    if (!fs_exists(path))
+        return STATUS_OK;
+    TRY(fs_read(path, &text, &size, err));
+    return parse_floors(text, size, floors, err) == STATUS_OK ? STATUS_OK
+                                                              : error_within(err, "%s", path);
 }
 
-status_t floors_learn(const record_t *base, const record_t *runs, size_t n_runs, floors_t **floors,
+status_t floors_learn(const record_t *base, const record_t *runs, size_t n_runs, floors_t *floors,
                       error_t *err) {
-    *floors = NULL;
     for (size_t i = 0; i < n_runs; i++)
         TRY(check_build(base, &runs[i], err));
-    *floors = floors_new(learn(base, runs, n_runs), json_object(), n_runs + 1);
+    *floors = (floors_t){learn(base, runs, n_runs), json_object(), n_runs + 1};
     return STATUS_OK;
 }
 
-floors_t *floors_of_pair(const comparison_t *comparison) {
+floors_t floors_of_pair(const comparison_t *comparison) {
     json_t *cells = json_object();
     for (size_t i = 0; i < comparison->n_pairs; i++) {
         const pair_t *pair = &comparison->pairs[i];
@@ -283,8 +256,8 @@ floors_t *floors_of_pair(const comparison_t *comparison) {
         }
         add_case(cells, pair->id, phases);
     }
-    floors_t *floors = floors_new(cells, json_object(), 2);
-    floors_add_groups(floors, comparison);
+    floors_t floors = {cells, json_object(), 2};
+    floors_add_groups(&floors, comparison);
     return floors;
 }
 
@@ -496,7 +469,7 @@ static size_t group_of(comparison_t *comparison, const floors_t *floors, const c
             .engine = arena_format(&comparison->texts, "%s", engine),
             .phase = phase,
             .test = {.spread = is_ours_on_gpu(spec) ? SWEEP_SPREAD_OURS : SWEEP_SPREAD_OTHERS,
-                     .floor_frac = floors_of_group(floors, engine, phase)}};
+                     .floor_frac = look_up(floors->groups, engine, phase)}};
     }
     return g;
 }
@@ -522,7 +495,7 @@ static void open_cells(comparison_t *comparison, const floors_t *floors) {
             cell_t *cell = &pair->cells[c];
             sweep_cell_t *test = cell->test = next++;
             test->group = group_of(comparison, floors, &pair->base->spec, cell->base->name);
-            test->gate.floor_frac = floor_of(floors, pair->id, cell->base->name);
+            test->gate.floor_frac = look_up(floors->cells, pair->id, cell->base->name);
             find_choices(pair->base, cell->base, test->choices[0]);
             find_choices(pair->candidate, cell->candidate, test->choices[1]);
         }

@@ -198,18 +198,14 @@ static void join_as_html(const report_options_t *options, const shown_list_t *ru
     add_file(files, mem_text(options->html), document);
 }
 
-static void note_run(const record_t *run, const char *root, report_files_t *files) {
-    AUTO_FREE char *charts = charts_folder(root, NULL, run);
-    AUTO(text_list_free) text_list_t edits = record_edits(run, charts);
-    for (size_t i = 0; i < edits.n; i++)
-        text_list_add(&files->edits, edits.items[i]);
-    files->n_runs++;
-    files->n_unsealed += record_seal(run) == SEAL_NONE;
-}
-
-static void note_runs(const shown_list_t *runs, const char *root, report_files_t *files) {
-    for (size_t i = 0; i < runs->loaded.n; i++)
-        note_run(&runs->loaded.items[i], root, files);
+static void note_runs(const record_list_t *runs, const char *root, report_files_t *files) {
+    files->n_runs = runs->n;
+    for (size_t i = 0; i < runs->n; i++) {
+        AUTO_FREE char *charts = charts_folder(root, NULL, &runs->items[i]);
+        AUTO(text_list_free) text_list_t edits = record_edits(&runs->items[i], charts);
+        text_list_add_all(&files->edits, &edits);
+        files->n_unsealed += record_seal(&runs->items[i]) == SEAL_NONE;
+    }
 }
 
 void report_files_free(report_files_t *files) {
@@ -250,7 +246,7 @@ status_t report_render(const report_options_t *options, report_files_t *files, e
     *files = (report_files_t){0};
     TRY(shown_load(options->runs, options->n_runs, &runs, err));
     TRY(refuse_name(&runs, err));
-    note_runs(&runs, options->root, files);
+    note_runs(&runs.loaded, options->root, files);
     render_top(options, &runs, files);
     render_pages(options, &runs, files);
     if (options->html != NULL)

@@ -26,17 +26,12 @@ static const char *intro(const report_t *report, const views_t *views, const cha
 
 /* ---- by size --------------------------------------------------------------------------------- */
 
-static int by_engine(const void *a, const void *b) {
-    return engine_order(*(const char *const *)a, *(const char *const *)b);
-}
-
 static text_list_t rivals_of(const views_t *views) {
     text_list_t rivals = {0};
     for (size_t v = 0; v < views->n; v++)
         for (size_t r = 0; r < views->items[v].set->n_rivals; r++)
             text_list_add_new(&rivals, views->items[v].set->rivals[r]);
-    if (rivals.n > 0)
-        qsort(rivals.items, rivals.n, sizeof *rivals.items, by_engine);
+    sort_engines((const char **)rivals.items, rivals.n);
     return rivals;
 }
 

@@ -244,11 +244,11 @@ static unsigned choose(const run_t *run, const record_t *theirs, const record_t 
                        text_list_t *ids) {
     error_t ignored = ERROR_INIT;
     AUTO(comparison_free) comparison_t comparison = {0};
-    AUTO(floors_free) floors_t *floors = NULL;
+    AUTO(floors_free) floors_t floors = {0};
     const bool compared =
         floors_load(theirs->folder, &floors, &ignored) == STATUS_OK &&
         comparison_make(theirs, ours,
-                        &(comparison_options_t){.floors = floors,
+                        &(comparison_options_t){.floors = &floors,
                                                 .threshold_frac = run->options->threshold_frac},
                         &comparison, &ignored) == STATUS_OK;
     return compared ? recheck_choose(&comparison, ids) : 0;
@@ -370,13 +370,13 @@ static status_t copy_floors(const ab_t *ab, error_t *err) {
     const char *from = ab->ours->options->floor;
     if (from == NULL)
         return STATUS_OK;
-    AUTO(floors_free) floors_t *floors = NULL;
+    AUTO(floors_free) floors_t floors = {0};
     TRY(floors_load(from, &floors, err));
-    if (floors == NULL)
+    if (floors.cells == NULL)
         return error_set(err, STATUS_USAGE,
                          "--floor %s: no floor.json found; bench run --against self writes one",
                          from);
-    return floors_save(floors, ab->theirs.folder, err);
+    return floors_save(&floors, ab->theirs.folder, err);
 }
 
 static status_t prepare(ab_t *ab, error_t *err) {
