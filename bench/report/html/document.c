@@ -151,7 +151,7 @@ static void print_cases(html_t *html, const shown_part_t *part, bool is_first) {
  * for one otherwise. */
 static void print_head(html_t *html, const char *top) {
     const char *title = top + strspn(top, "# ");
-    AUTO_FREE char *text = html_plain(html, title, strcspn(title, "\n"));
+    AUTO_FREE char *line = mem_text_n(title, strcspn(title, "\n")), *text = html_plain(html, line);
     fputs(HTML_BEGIN "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                      "img-src data:; style-src '" HTML_STYLE_HASH "'; script-src '" HTML_SCRIPT_HASH

@@ -42,6 +42,6 @@ void html_text_n(const html_t *html, const char *text, size_t length);
  * are one level lower, and each "## " begins a section that opens, of which the first is open. */
 void html_blocks(html_t *html, const char *markdown, bool is_page);
 /* One line without tags, escaped; the caller frees it. */
-char *html_plain(const html_t *html, const char *text, size_t length);
+char *html_plain(const html_t *html, const char *line);
 
 #endif

@@ -185,17 +185,17 @@ static void print_span(html_t *html, const char *c, const char *end, unsigned de
     }
 }
 
-static void print_inline(html_t *html, const char *text, size_t length) {
-    print_span(html, text, text + length, 0);
+static void print_inline(html_t *html, const char *text) {
+    print_span(html, text, text + strlen(text), 0);
 }
 
-char *html_plain(const html_t *html, const char *text, size_t length) {
+char *html_plain(const html_t *html, const char *line) {
     html_t plain = *html;
     char *shown;
     size_t size;
     plain.plain = true;
     plain.out = open_memstream(&shown, &size);
-    print_inline(&plain, text, length);
+    print_inline(&plain, line);
     fclose(plain.out);
     return shown;
 }
@@ -258,7 +258,7 @@ static char *read_chart(const html_t *html, const char *href) {
 }
 
 static void print_chart(html_t *html, const char *name, const char *href) {
-    AUTO_FREE char *label = html_plain(html, name, strlen(name)), *svg = read_chart(html, href);
+    AUTO_FREE char *label = html_plain(html, name), *svg = read_chart(html, href);
     if (svg != NULL) {
         fprintf(html->out, "<figure><img class=\"chart\" alt=\"%s\" src=\"", label);
         print_address(html, svg);
@@ -272,42 +272,32 @@ static void print_chart(html_t *html, const char *name, const char *href) {
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-typedef struct line {
-    const char *text;
-    size_t length;
-} line_t;
-
 typedef struct blocks {
     html_t *html;
-    const char *at; /* the next line; its end if none is left */
+    text_list_t lines; /* with an empty one at the end */
+    size_t at;         /* of the next */
     bool is_page, in_section;
     size_t n_sections;
 } blocks_t;
 
-static line_t line_at(const blocks_t *blocks) {
-    return (line_t){blocks->at, strcspn(blocks->at, "\n")};
+static const char *line_at(const blocks_t *blocks) {
+    return blocks->lines.items[blocks->at];
 }
 
-static line_t take_line(blocks_t *blocks) {
-    const line_t line = line_at(blocks);
-    blocks->at += line.length + (line.text[line.length] == '\n');
+static const char *take_line(blocks_t *blocks) {
+    const char *line = line_at(blocks);
+    blocks->at += blocks->at + 1 < blocks->lines.n;
     return line;
 }
 
-static bool begins(const line_t *line, const char *prefix) {
-    return line->length >= strlen(prefix) && memcmp(line->text, prefix, strlen(prefix)) == 0;
-}
-
 static bool is_left(const blocks_t *blocks) {
-    return *blocks->at != '\0';
+    return blocks->at + 1 < blocks->lines.n;
 }
 
 /* 0: it is none */
-static unsigned heading_level(const line_t *line) {
-    unsigned level = 0;
-    while (level < line->length && line->text[level] == '#')
-        level++;
-    return level <= 5 && level < line->length && line->text[level] == ' ' ? level : 0;
+static unsigned heading_level(const char *line) {
+    const size_t level = strspn(line, "#");
+    return level <= 5 && line[level] == ' ' ? (unsigned)level : 0;
 }
 
 static void end_section(blocks_t *blocks) {
@@ -317,9 +307,9 @@ static void end_section(blocks_t *blocks) {
 }
 
 static void print_heading(blocks_t *blocks) {
-    const line_t line = take_line(blocks);
+    const char *line = take_line(blocks);
     FILE *out = blocks->html->out;
-    const unsigned level = heading_level(&line), shown = level + blocks->is_page;
+    const unsigned level = heading_level(line), shown = level + blocks->is_page;
     const bool opens = blocks->is_page && level == 2;
     if (opens) {
         end_section(blocks);
@@ -328,27 +318,20 @@ static void print_heading(blocks_t *blocks) {
         blocks->in_section = true;
     }
     fprintf(out, "<h%u id=\"h%zu\">", shown, ++blocks->html->n_headings);
-    print_inline(blocks->html, line.text + level + 1, line.length - level - 1);
+    print_inline(blocks->html, line + level + 1);
     fprintf(out, "</h%u>%s\n", shown, opens ? "</summary>" : "");
 }
 
 /* Blanks before an item; SIZE_MAX: it is none. An item is a line, two blanks more for each level. */
-static size_t item_indent(const line_t *line) {
-    size_t blanks = 0;
-    while (blanks < line->length && line->text[blanks] == ' ')
-        blanks++;
-    const line_t rest = {line->text + blanks, line->length - blanks};
-    return blanks % 2 == 0 && begins(&rest, "- ") ? blanks : SIZE_MAX;
+static size_t item_indent(const char *line) {
+    const size_t blanks = strspn(line, " ");
+    return blanks % 2 == 0 && text_starts(line + blanks, "- ") ? blanks : SIZE_MAX;
 }
 
 static void print_list(blocks_t *blocks) {
     FILE *out = blocks->html->out;
     size_t depth = 0; /* lists that are open */
-    for (line_t line; is_left(blocks); take_line(blocks)) {
-        line = line_at(blocks);
-        const size_t indent = item_indent(&line);
-        if (indent == SIZE_MAX)
-            break;
+    for (size_t indent; (indent = item_indent(line_at(blocks))) != SIZE_MAX;) {
         const size_t wanted = indent / 2 + 1 > depth + 1 ? depth + 1 : indent / 2 + 1;
         if (wanted > depth)
             fputs("<ul>\n", out);
@@ -358,17 +341,17 @@ static void print_list(blocks_t *blocks) {
             fputs("</li>\n", out);
         depth = wanted;
         fputs("<li>", out);
-        print_inline(blocks->html, line.text + indent + 2, line.length - indent - 2);
+        print_inline(blocks->html, take_line(blocks) + indent + 2);
     }
     for (; depth > 0; depth--)
         fputs("</li></ul>\n", out);
 }
 
 /* The cells of a row, without the blanks around them. A pipe after a backslash ends none. */
-static text_list_t cells_of(const line_t *line) {
+static text_list_t cells_of(const char *line) {
     text_list_t cells = {0};
-    const char *end = line->text + line->length;
-    for (const char *c = line->text + 1; c < end;) {
+    const char *end = line + strlen(line);
+    for (const char *c = line + 1; c < end;) {
         char *cell = mem_zeroed((size_t)(end - c) + 1, 1);
         size_t n = 0;
         for (; c < end && *c != '|'; c++) {
@@ -389,11 +372,11 @@ static text_list_t cells_of(const line_t *line) {
 
 /* Without tags and the places that links lead to. */
 static bool is_wide(const html_t *html, const char *cell) {
-    AUTO_FREE char *text = html_plain(html, cell, strlen(cell));
+    AUTO_FREE char *text = html_plain(html, cell);
     return text_width(text) > WIDE;
 }
 
-static void print_row(const blocks_t *blocks, const line_t *line, const bool *right, bool heads) {
+static void print_row(const blocks_t *blocks, const char *line, const bool *right, bool heads) {
     html_t *html = blocks->html;
     AUTO(text_list_free) text_list_t cells = cells_of(line);
     fputs("<tr>", html->out);
@@ -401,7 +384,7 @@ static void print_row(const blocks_t *blocks, const line_t *line, const bool *ri
         const bool wide = !heads && !right[i] && is_wide(html, cells.items[i]);
         const char *name = heads ? "th scope=\"col\"" : i == 0 ? "th scope=\"row\"" : "td";
         fprintf(html->out, "<%s%s>", name, right[i] ? " class=\"r\"" : wide ? " class=\"w\"" : "");
-        print_inline(html, cells.items[i], strlen(cells.items[i]));
+        print_inline(html, cells.items[i]);
         fprintf(html->out, "</%.2s>", name);
     }
     fputs("</tr>\n", html->out);
@@ -411,28 +394,25 @@ static void print_row(const blocks_t *blocks, const line_t *line, const bool *ri
 static void print_table(blocks_t *blocks) {
     FILE *out = blocks->html->out;
     bool right[MOST_COLUMNS] = {false};
-    const line_t headings = take_line(blocks), rule = take_line(blocks);
-    AUTO(text_list_free) text_list_t rules = cells_of(&rule);
+    const char *headings = take_line(blocks);
+    AUTO(text_list_free) text_list_t rules = cells_of(take_line(blocks));
     for (size_t i = 0; i < rules.n && i < MOST_COLUMNS; i++)
         right[i] = text_ends(rules.items[i], ":");
     fprintf(out,
             "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-labelledby=\"h%zu\"><table>"
             "<thead>",
             blocks->html->n_headings);
-    print_row(blocks, &headings, right, true);
+    print_row(blocks, headings, right, true);
     fputs("</thead><tbody>\n", out);
-    while (*blocks->at == '|') {
-        const line_t line = take_line(blocks);
-        print_row(blocks, &line, right, false);
-    }
+    while (*line_at(blocks) == '|')
+        print_row(blocks, take_line(blocks), right, false);
     fputs("</tbody></table></div>\n", out);
 }
 
 static void print_code(blocks_t *blocks) {
     fputs("<pre tabindex=\"0\">", blocks->html->out);
-    while (text_starts(blocks->at, "    ")) {
-        const line_t line = take_line(blocks);
-        html_text_n(blocks->html, line.text + 4, line.length - 4);
+    while (text_starts(line_at(blocks), "    ")) {
+        html_text(blocks->html, take_line(blocks) + 4);
         fputc('\n', blocks->html->out);
     }
     fputs("</pre>\n", blocks->html->out);
@@ -440,41 +420,38 @@ static void print_code(blocks_t *blocks) {
 
 /* "![name](path)", and nothing else. */
 static void print_image(blocks_t *blocks) {
-    const line_t line = take_line(blocks);
-    char *name = mem_text_n(line.text + 2, line.length - 2), *path = strstr(name, "](");
+    AUTO_FREE char *name = mem_text(take_line(blocks) + 2);
+    char *path = strstr(name, "](");
     if (path != NULL && text_ends(name, ")")) {
         *path = name[strlen(name) - 1] = '\0';
         print_chart(blocks->html, name, path + 2);
     }
-    free(name);
 }
 
 static void print_paragraph(blocks_t *blocks) {
     fputs("<p>", blocks->html->out);
     do {
-        const line_t line = take_line(blocks);
-        print_inline(blocks->html, line.text, line.length);
+        print_inline(blocks->html, take_line(blocks));
         fputc('\n', blocks->html->out);
-    } while (is_left(blocks) && *blocks->at != '\n' && strchr("#|!-", *blocks->at) == NULL);
+    } while (strchr("#|!-", *line_at(blocks)) == NULL); /* nor of an empty one */
     fputs("</p>\n", blocks->html->out);
 }
 
 static void print_block(blocks_t *blocks) {
-    const line_t line = line_at(blocks);
-    if (line.length == 0 || (*line.text == '[' && strstr(line.text, "]: ") != NULL &&
-                             strstr(line.text, "]: ") < line.text + line.length))
+    const char *line = line_at(blocks);
+    if (*line == '\0' || (*line == '[' && strstr(line, "]: ") != NULL))
         take_line(blocks); /* or where a [name] leads to */
-    else if (heading_level(&line) > 0)
+    else if (heading_level(line) > 0)
         print_heading(blocks);
-    else if (item_indent(&line) != SIZE_MAX)
+    else if (item_indent(line) != SIZE_MAX)
         print_list(blocks);
-    else if (begins(&line, "|"))
+    else if (text_starts(line, "|"))
         print_table(blocks);
-    else if (begins(&line, "    "))
+    else if (text_starts(line, "    "))
         print_code(blocks);
-    else if (begins(&line, "!["))
+    else if (text_starts(line, "!["))
         print_image(blocks);
-    else if (begins(&line, "[![") && blocks->html->picture != NULL)
+    else if (text_starts(line, "[![") && blocks->html->picture != NULL)
         fprintf(blocks->html->out, "<figure>%s</figure>\n",
                 (take_line(blocks), blocks->html->picture));
     else
@@ -482,9 +459,11 @@ static void print_block(blocks_t *blocks) {
 }
 
 void html_blocks(html_t *html, const char *markdown, bool is_page) {
-    blocks_t blocks = {.html = html, .at = markdown, .is_page = is_page};
+    blocks_t blocks = {.html = html, .lines = text_split(markdown, '\n'), .is_page = is_page};
+    text_list_add(&blocks.lines, "");
     html->markdown = markdown;
     while (is_left(&blocks))
         print_block(&blocks);
     end_section(&blocks);
+    text_list_free(&blocks.lines);
 }
