@@ -3,7 +3,6 @@
 #define TESTS_PRINTED_SECTION_H
 
 #include "checks.h"
-#include "report/sections.h"
 #include "report/shown.h"
 #include "report_text.h"
 

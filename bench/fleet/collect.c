@@ -1,5 +1,4 @@
 /* The cells of a fleet from the runs of its machines: see fleet.h. */
-#include "fleet/deviation.h"
 
 #include "base/memory.h"
 #include "compare/comparison.h"

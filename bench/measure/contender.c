@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "model/result_json.h"
 #include "workloads/common/workload.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "model/result_json.h"
+#include "model/result.h"
 
 #include "base/memory.h"
 #include "io/json.h"

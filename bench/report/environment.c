@@ -1,4 +1,4 @@
-#include "report/sections.h"
+#include "report/shown.h"
 
 #include "base/memory.h"
 #include "base/units.h"

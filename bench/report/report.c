@@ -1,7 +1,6 @@
 #include "report/report.h"
 
 #include "report/html/html.h"
-#include "report/sections.h"
 #include "report/shown.h"
 
 #include "base/memory.h"

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/units.h"
 #include "limits/limits.h"
-#include "report/sections.h"
+#include "report/shown.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 #include "analysis/boots.h"
 #include "base/memory.h"
 #include "limits/limits.h"
-#include "report/sections.h"
 #include "report/shown.h"
 #include "workloads/common/workload.h"
 

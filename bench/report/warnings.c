@@ -1,4 +1,4 @@
-#include "report/sections.h"
+#include "report/shown.h"
 
 #include "analysis/boots.h"
 #include "analysis/contenders.h"

@@ -7,7 +7,6 @@
 #include "io/fs.h"
 #include "model/chart_kinds.h"
 #include "plot/folder.h"
-#include "report/sections.h"
 #include "report/shown.h"
 
 #include <math.h>

@@ -7,7 +7,6 @@
 #include "io/fs.h"
 #include "io/json.h"
 #include "io/subprocess.h"
-#include "model/result_json.h"
 
 #include <errno.h>
 #include <fcntl.h>

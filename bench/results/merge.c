@@ -1,7 +1,6 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
-#include "model/result_json.h"
 #include "results/conditions.h"
 #include "results/record.h"
 

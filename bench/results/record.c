@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "io/fs.h"
-#include "model/result_json.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,9 +9,9 @@
 #include "base/units.h"
 #include "io/json.h"
 #include "io/output.h"
-#include "model/result_json.h"
+#include "model/result.h"
 #include "report/report.h"
-#include "report/sections.h"
+#include "report/shown.h"
 #include "results/conditions.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "cuda/nvtx.h"
 #include "io/json.h"
-#include "model/result_json.h"
+#include "model/result.h"
 #include "worker/requests.h"
 #include "workloads/common/workload.h"
 #include "workloads/described/described.h"

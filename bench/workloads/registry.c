@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "io/folders.h"
 #include "io/fs.h"
-#include "model/result_json.h"
+#include "model/result.h"
 #include "results/study_csv.h"
 #include "workloads/common/workload.h"
 #include "workloads/described/described.h"

@@ -4,7 +4,6 @@
 
 #include "base/memory.h"
 #include "measure/contender.h"
-#include "model/result_json.h"
 
 #include <fcntl.h>
 #include <math.h>

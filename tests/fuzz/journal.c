@@ -2,7 +2,6 @@
  * without a pass lost. */
 #include "fuzz.h"
 
-#include "model/result_json.h"
 #include "results/record.h"
 
 #include <stdlib.h>

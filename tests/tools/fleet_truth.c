@@ -6,7 +6,7 @@
  * Each machine has 46 cells: 16 bound by memory and 14 by launches on the device's clock, 16 on the
  * host's. One machine may be slower in the 16. */
 #include "base/memory.h"
-#include "fleet/deviation.h"
+#include "fleet/fleet.h"
 #include "made_up_runs.h"
 
 #include <getopt.h>

@@ -1,6 +1,6 @@
 /* fleet/deviation: what the made-up fleets of tests/tools/fleet_truth.c do not tell apart. */
 #include "checks.h"
-#include "fleet/deviation.h"
+#include "fleet/fleet.h"
 
 enum { MACHINES = 5, CELLS = 3, PASSES = 6, SLOW = 3, HOST = 1 };
 

@@ -4,7 +4,7 @@
 #include "made_case.h"
 #include "planted_run.h"
 #include "report/report.h"
-#include "report/sections.h"
+#include "report/shown.h"
 #include "report_text.h"
 #include "temporary_folder.h"
 

@@ -2,7 +2,7 @@
  * not what it should be is refused with its reason. */
 #include "checks.h"
 #include "made_case.h"
-#include "model/result_json.h"
+#include "model/result.h"
 #include "run/state.h"
 #include "timed_result.h"
 #include "workloads/common/workload.h"

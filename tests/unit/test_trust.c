@@ -4,7 +4,6 @@
 #include "made_case.h"
 #include "measure/contender.h"
 #include "model/result.h"
-#include "model/result_json.h"
 
 static case_result_t make(double usual_ns, double fresh_ns) {
     AUTO(case_free) case_t spec = made_case("null", "mine", "cpu", "steady");

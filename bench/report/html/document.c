@@ -1,6 +1,5 @@
 /* The file: head, contents, top page, a section for each workload with its page and every case. */
 #include "report/html/html.h"
-#include "report/sections.h"
 
 #include "analysis/speedup.h"
 #include "base/memory.h"
