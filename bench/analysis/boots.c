@@ -242,27 +242,24 @@ static const case_result_t *same_case(const boots_t *boots, size_t i, const case
     return strcmp(hash, found->resources.code_hash) == 0 ? found : NULL;
 }
 
-static void take(boots_range_t *range, const case_result_t *ours, const case_result_t *theirs,
-                 const char *phase) {
-    if (ours == NULL || theirs == NULL)
-        return;
-    const speedup_t speedup = speedup_make(ours, phase, theirs, phase);
-    if (speedup.verdict == VERDICT_NONE)
-        return;
-    const double ratio = speedup.ratio.centre;
-    range->least = range->n == 0 ? ratio : fmin(range->least, ratio);
-    range->most = fmax(range->most, ratio);
-    range->n++;
+/* The ratio of the same cases of another boot; NaN: it has none. */
+static double ratio_in(const boots_t *boots, size_t i, const case_result_t *ours,
+                       const case_result_t *theirs, const char *phase) {
+    return speedup_make(same_case(boots, i, ours, phase), phase, same_case(boots, i, theirs, phase),
+                        phase)
+        .ratio.centre;
 }
 
 boots_range_t boots_range(const boots_t *boots, const case_result_t *ours,
                           const case_result_t *theirs, const char *phase) {
-    boots_range_t range = {0};
-    if (ours == NULL || theirs == NULL)
-        return range;
-    take(&range, ours, theirs, phase);
-    for (size_t i = 0; i < boots->n; i++)
-        take(&range, same_case(boots, i, ours, phase), same_case(boots, i, theirs, phase), phase);
+    const double first = speedup_make(ours, phase, theirs, phase).ratio.centre;
+    boots_range_t range = {.n = isfinite(first), .least = first, .most = first};
+    for (size_t i = 0; i < boots->n; i++) {
+        const double ratio = ratio_in(boots, i, ours, theirs, phase);
+        range.least = fmin(range.least, ratio); /* ignores NaN */
+        range.most = fmax(range.most, ratio);
+        range.n += isfinite(ratio);
+    }
     return range;
 }
 
@@ -272,10 +269,9 @@ void boots_widen(const boots_t *boots, const case_result_t *ours, const case_res
     if (speedup->verdict == VERDICT_NONE || speedup->verdict == VERDICT_UNDECIDED)
         return;
     for (size_t i = 0; i < boots->n; i++) {
-        const speedup_t other = speedup_make(same_case(boots, i, ours, phase), phase,
-                                             same_case(boots, i, theirs, phase), phase);
-        ratio->low = fmin(ratio->low, other.ratio.centre); /* none: NAN, which is ignored */
-        ratio->high = fmax(ratio->high, other.ratio.centre);
+        const double other = ratio_in(boots, i, ours, theirs, phase);
+        ratio->low = fmin(ratio->low, other); /* ignores NaN */
+        ratio->high = fmax(ratio->high, other);
     }
     speedup->verdict = speedup_verdict(ratio);
 }

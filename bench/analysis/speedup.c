@@ -304,20 +304,14 @@ comparison_set_list_t comparison_sets_of(const record_t *run, const char *worklo
     return list;
 }
 
-/* A set with rows of its own, of the same sizes. */
-static comparison_set_t with_new_rows(const comparison_set_t *set) {
-    comparison_set_t other = *set;
-    other.rows = mem_zeroed(set->n_rows + 1, sizeof *other.rows);
-    for (size_t i = 0; i < set->n_rows; i++)
-        other.rows[i].size = set->rows[i].size;
-    return other;
-}
-
 comparison_set_t comparison_set_by(const comparison_set_t *set, const char *phase) {
-    comparison_set_t other = with_new_rows(set);
+    comparison_set_t other = *set;
     other.phase = phase;
-    for (size_t i = 0; i < other.n_rows; i++)
+    other.rows = mem_zeroed(set->n_rows + 1, sizeof *other.rows);
+    for (size_t i = 0; i < other.n_rows; i++) {
+        other.rows[i].size = set->rows[i].size;
         fill_row(&other, &other.rows[i]);
+    }
     return other;
 }
 

@@ -42,13 +42,11 @@ static top_part_t top_part_of(const report_t *report, const report_options_t *op
                               const shown_list_t *runs, const shown_part_t *part) {
     const char *path = page_path(report, options, part);
     const char *run = is_in_two_runs(runs, part->workload) ? part->whole->name : NULL;
-    top_part_t top = {.part = part,
-                      .headline = shown_headline_part(part),
-                      .href = report_keep(report, report_link(report, path)),
-                      .name = run == NULL ? part->workload
-                                          : report_text(report, "%s (%s)", part->workload, run)};
-    top.headline.when = run;
-    return top;
+    return (top_part_t){.part = part,
+                        .headline = shown_headline_part(part),
+                        .href = report_keep(report, report_link(report, path)),
+                        .name = run == NULL ? part->workload
+                                            : report_text(report, "%s (%s)", part->workload, run)};
 }
 
 /* The workloads of all runs, those of one machine together. The caller frees the array. */

@@ -76,7 +76,7 @@ typedef struct top_part {
     const shown_part_t *part;
     headline_part_t headline;
     const char *href; /* of its page, as it is linked */
-    const char *name; /* "softmax"; with the run, as headline.when, if two have the workload */
+    const char *name; /* "softmax"; with the run, if two have the workload */
 } top_part_t;
 
 typedef struct top {

@@ -180,10 +180,12 @@ static status_t check_subset(const node_t *list, const axis_t *part, const axis_
     return STATUS_OK;
 }
 
-/* "axes" of `node`; missing axes are copied from `whole`. A contender's must be subsets of it. */
+/* "axes" of `node`. Those of a contender are subsets of `whole`, the sweep's (NULL), and missing ones are these; else the
+ * defaults. */
 static status_t read_axes(const node_t *node, const workload_t *workload, const axis_t *whole,
-                          bool of_contender, axis_t *axes, error_t *err) {
+                          axis_t *axes, error_t *err) {
     node_t members = node_member(node, "axes");
+    AUTO(case_free) case_t defaults = workload_defaults(workload);
     if (node_exists(&members))
         TRY(check_axis_names(&members, workload, err));
     for (size_t a = 0; a <= workload->n_params; a++) {
@@ -191,28 +193,18 @@ static status_t read_axes(const node_t *node, const workload_t *workload, const 
         node_t list = node_member(&members, axes[a].name);
         if (node_exists(&list)) {
             TRY(read_axis(&list, workload, a, &axes[a], err));
-            if (of_contender)
+            if (whole != NULL)
                 TRY(check_subset(&list, &axes[a], &whole[a], err));
-            continue;
+        } else if (whole != NULL) {
+            for (size_t i = 0; i < whole[a].n; i++)
+                axis_add(&axes[a], value_copy(&whole[a].values[i]));
+        } else if (a < workload->n_params) {
+            axis_add(&axes[a], value_copy(&defaults.params[a].value));
+        } else {
+            axis_add_text(&axes[a], defaults.dtype);
         }
-        for (size_t i = 0; i < whole[a].n; i++)
-            axis_add(&axes[a], value_copy(&whole[a].values[i]));
     }
     return STATUS_OK;
-}
-
-static status_t read_plan_axes(const node_t *top, sweep_plan_t *plan, error_t *err) {
-    const workload_t *workload = plan->workload;
-    plan->n_axes = workload->n_params + 1;
-    plan->axes = mem_zeroed(plan->n_axes, sizeof *plan->axes);
-    AUTO(case_free) case_t defaults = workload_defaults(workload);
-    axis_t *whole = mem_zeroed(plan->n_axes, sizeof *whole);
-    for (size_t a = 0; a < workload->n_params; a++)
-        axis_add(&whole[a], value_copy(&defaults.params[a].value));
-    axis_add_text(&whole[workload->n_params], defaults.dtype);
-    status_t status = read_axes(top, workload, whole, false, plan->axes, err);
-    axes_free(whole, plan->n_axes);
-    return status;
 }
 
 static status_t read_techniques(const node_t *node, const workload_t *workload,
@@ -362,14 +354,16 @@ static status_t read_contender(const node_t *node, const char *root, const sweep
     TRY(read_devices(node, contender, err));
     contender->n_axes = plan->n_axes;
     contender->axes = mem_zeroed(plan->n_axes, sizeof *contender->axes);
-    TRY(read_axes(node, plan->workload, plan->axes, true, contender->axes, err));
+    TRY(read_axes(node, plan->workload, plan->axes, contender->axes, err));
     return read_techniques(node, plan->workload, contender, err);
 }
 
 status_t sweep_plan_read(const node_t *top, const workload_t *workload, const char *root,
                          sweep_plan_t *plan, error_t *err) {
-    *plan = (sweep_plan_t){.workload = workload};
-    TRY(read_plan_axes(top, plan, err));
+    const size_t n_axes = workload->n_params + 1;
+    *plan = (sweep_plan_t){
+        .workload = workload, .axes = mem_zeroed(n_axes, sizeof *plan->axes), .n_axes = n_axes};
+    TRY(read_axes(top, workload, NULL, plan->axes, err));
     node_t contenders = node_member(top, "contenders");
     TRY(node_set(&contenders, err));
     plan->contenders = mem_zeroed(node_length(&contenders), sizeof *plan->contenders);
