@@ -6,7 +6,6 @@
 #include "io/json.h"
 #include "io/output.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

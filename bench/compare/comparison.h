@@ -1,4 +1,4 @@
-/* The comparison of two runs: made by comparison_make(), printed by print.c. */
+/* The comparison of two runs: made by comparison_make(), printed by compare.c. */
 #ifndef BENCH_COMPARE_COMPARISON_H
 #define BENCH_COMPARE_COMPARISON_H
 

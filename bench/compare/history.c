@@ -1,6 +1,5 @@
 #include "compare/compare.h"
 
-#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "compare/comparison.h"
@@ -9,7 +8,6 @@
 #include "results/conditions.h"
 #include "results/record.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include "io/output.h"
 #include "io/subprocess.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 
 /* ==== the same in sweeps ====================================================================== */
 
-/* `bench repeat SWEEP…`: make the runs, each by the program itself: see repeat.h. */
+/* `bench repeat SWEEP…`: make the runs, each by the program itself. */
 
 /* A file, or the name of one. What does not exist is reported by the command that reads it. */
 static bool is_sweep(const char *operand) {

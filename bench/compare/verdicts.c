@@ -5,9 +5,7 @@
 #include "io/json.h"
 #include "results/conditions.h"
 
-#include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ==== may the runs be compared? =============================================================== */

@@ -7,7 +7,6 @@
 #include "io/output.h"
 #include "results/conditions.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

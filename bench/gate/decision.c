@@ -135,8 +135,6 @@ double gate_floor_of_runs(const stats_side_t *runs, size_t n_runs) {
     return most;
 }
 
-/* Cells of a sweep: see sweep_test.h. */
-
 /* Fewer cells take less time than threads to start. */
 enum { FEW = 1000 };
 
@@ -374,8 +372,6 @@ static const double SWEEP_GROUP_PART = 0.2;
 
 /* A smaller group is no better known than its cells. */
 enum { SWEEP_FEWEST_CELLS = 5 };
-
-/* Groups of a sweep: see sweep_test.h. */
 
 /* The cells of a group that have evidence, and room for a value of each. */
 typedef struct members {

@@ -1,6 +1,6 @@
 /* What is decided of a cell (a phase of a case, or a machine of a fleet): is it slower by more than the
  * threshold? gate_decide() decides few cells, each for itself: machines of a fleet. Of two runs,
- * sweep_decide() does (sweep_test.h). */
+ * sweep_decide() does. */
 #ifndef BENCH_GATE_DECISION_H
 #define BENCH_GATE_DECISION_H
 

@@ -4,7 +4,6 @@
 #include "io/json.h"
 #include "stats/passes.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -93,7 +93,7 @@ typedef struct check {
     double row_rel_l2, column_rel_l2;  /* of the worst row and column; NaN: older runs */
 } check_t;
 
-/* Times that a script claims, against the supervisor's clock (measure/trust.h). */
+/* Times that a script claims, against the supervisor's clock (result_add_claim()). */
 typedef struct claims {
     unsigned n;                       /* passes in which they were compared */
     double ratios[STATS_MOST_PASSES]; /* supervisor's over claimed; NaN: no answer to an audit */

@@ -6,7 +6,6 @@
 #include "io/json.h"
 #include "results/record.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

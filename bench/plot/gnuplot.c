@@ -4,7 +4,6 @@
 #include "io/fs.h"
 #include "io/subprocess.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>

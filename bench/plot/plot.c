@@ -7,13 +7,11 @@
 
 #include "analysis/learning.h"
 #include "base/memory.h"
-#include "io/folders.h"
 #include "io/fs.h"
 #include "io/json.h"
 #include "model/chart_kinds.h"
 #include "results/record.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 

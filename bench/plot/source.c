@@ -1,7 +1,6 @@
 #include "plot/source.h"
 
 #include "analysis/learning.h"
-#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "io/fs.h"
 #include "limits/limits.h"

@@ -7,7 +7,6 @@
 #include "report/words.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static void print_check(FILE *out, const char *when, const check_t *check) {
     if (!check->done)

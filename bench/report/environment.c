@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "base/units.h"
-#include "io/fs.h"
 #include "limits/limits.h"
 #include "results/conditions.h"
 #include "workloads/device/descriptor.h"

@@ -1,10 +1,8 @@
 #include "report/headline.h"
 
 #include "base/memory.h"
-#include "base/units.h"
 #include "workloads/common/workload.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Narrow, so that a telephone need not shrink its letters much. */
 enum { WIDTH = 640, TOP = 62, A_ROW = 36, BOTTOM = 46, MARGIN = 14, BAR_AT = 20, BAR = 9 };

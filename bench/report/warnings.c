@@ -3,7 +3,6 @@
 #include "analysis/boots.h"
 #include "analysis/contenders.h"
 #include "base/memory.h"
-#include "base/units.h"
 #include "plot/folder.h"
 #include "results/record.h"
 #include "sweep/sweep.h"

@@ -6,7 +6,6 @@
 #include "workloads/common/workload.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- sizes ----------------------------------------------------------------------------------- */

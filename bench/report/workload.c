@@ -10,7 +10,6 @@
 #include "report/shown.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ==== findings ================================================================================= */

@@ -3,9 +3,7 @@
 #include "base/memory.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ==== Student's t ============================================================================= */
 

@@ -6,7 +6,6 @@
 #include "base/units.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static const char *const NAMES[SPENT_KINDS] = {
     [SPENT_OTHER] = "other",         [SPENT_START] = "start",     [SPENT_STOP] = "stop",

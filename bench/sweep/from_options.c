@@ -3,7 +3,6 @@
 #include "sweep/plan.h"
 #include "workloads/described/described.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <search.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,8 +6,6 @@
 #include "plot/axes.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef enum lead { LEAD_UNKNOWN, LEAD_LEFT, LEAD_RIGHT, LEAD_NONE } lead_t;
 

@@ -7,7 +7,6 @@
 #include "plot/axes.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char CURVE[] = "loss";

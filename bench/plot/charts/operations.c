@@ -7,7 +7,6 @@
 #include "plot/axes.h"
 
 #include <math.h>
-#include <string.h>
 
 /* A GPU's bars are unreadable beside CPU bars that are higher by more than this. */
 static const double ONE_PANEL_RATIO = 30;

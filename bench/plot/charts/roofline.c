@@ -2,14 +2,12 @@
  * moved, under the roofs that were measured on the same device (Williams et al. 2009, Roofline). Bytes
  * and operations are the least that the workload needs, not what a kernel moved: a point's distance to
  * its roof is what is left to gain, whoever wrote it. */
-#include "analysis/contenders.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "limits/limits.h"
 #include "plot/axes.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_ROOFS = 4, MOST_SIDES = 12 };

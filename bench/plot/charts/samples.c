@@ -7,7 +7,6 @@
 #include "stats/passes.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The requested phase; by default the phase that the case is compared by, else its computation. */

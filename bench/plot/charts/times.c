@@ -1,12 +1,8 @@
 /* total, host_to_host: time against size of every engine, with the study's set-up and at its fastest.
  * ladder: the compute time of each rung and the hardware limit. */
-#include "analysis/contenders.h"
 #include "base/memory.h"
-#include "base/units.h"
 #include "plot/axes.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Those of this program do. */

@@ -1,13 +1,11 @@
 /* The file: head, contents, top page, a section for each workload with its page and every case. */
 #include "report/html/html.h"
 
-#include "analysis/speedup.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "html_parts.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- every case as a row, and below it, once it is chosen, all that is known of it ------------- */
