@@ -136,21 +136,9 @@ static void add_gates(gates_t *gates, deviation_t *deviation, size_t n_machines)
         }
 }
 
-/* Frees the list. */
-static void decide(gates_t *gates, const gate_options_t *options) {
-    AUTO_FREE gate_cell_t *cells = mem_zeroed(gates->n + 1, sizeof *cells);
-    for (size_t i = 0; i < gates->n; i++)
-        cells[i] = *gates->items[i];
-    gate_decide(cells, gates->n, options);
-    for (size_t i = 0; i < gates->n; i++)
-        *gates->items[i] = cells[i];
-    free(gates->items);
-}
-
 /* Cells and groups, each of the device's clock and of the host's, are four families, which share the
  * alarm rate: restless processes on the host cannot hide a slow memory. */
 static void decide_clock(fleet_evidence_t *fleet, clock_domain_t clock, double threshold_frac) {
-    const gate_options_t options = {threshold_frac, GATE_ALARM_RATE / 4};
     gates_t cells = {0}, groups = {0};
     for (size_t c = 0; c < fleet->n_cells; c++)
         if (fleet->groups[fleet->cells[c].group].clock == clock)
@@ -158,8 +146,10 @@ static void decide_clock(fleet_evidence_t *fleet, clock_domain_t clock, double t
     for (size_t g = 0; g < fleet->n_groups; g++)
         if (fleet->groups[g].clock == clock)
             add_gates(&groups, &fleet->groups[g].of, fleet->n_machines);
-    decide(&cells, &options);
-    decide(&groups, &options);
+    gate_decide(cells.items, cells.n, threshold_frac, GATE_ALARM_RATE / 4);
+    gate_decide(groups.items, groups.n, threshold_frac, GATE_ALARM_RATE / 4);
+    free(cells.items);
+    free(groups.items);
 }
 
 void fleet_decide(fleet_evidence_t *fleet, double threshold_frac) {

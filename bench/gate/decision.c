@@ -79,48 +79,49 @@ static gate_verdict_t verdict_of(const gate_cell_t *cell, double alarm_rate_frac
     return cell->low >= 1 / most && cell->high <= most ? GATE_UNCHANGED : GATE_UNDECIDED;
 }
 
-static void open_cell(gate_cell_t *cell, const gate_options_t *options) {
+static void open_cell(gate_cell_t *cell, double threshold_frac) {
     /* Not even noise floors stand for the passes that a side lacks: with processes in two states, runs of
      * one pass raise false alarms in up to 77 % of generated sweeps. */
     const bool may_claim = cell->change.are_passes;
-    cell->threshold_frac = fmax(options->threshold_frac, cell->floor_frac);
+    cell->threshold_frac = fmax(threshold_frac, cell->floor_frac);
     cell->low = may_claim ? cell->change.low : NAN;
     cell->high = may_claim ? cell->change.high : NAN;
 }
 
 /* Cells whose processes differ by more than the threshold. */
-static size_t count_restless(const gate_cell_t *cells, size_t n) {
+static size_t count_restless(gate_cell_t *const *cells, size_t n) {
     size_t restless = 0;
     for (size_t i = 0; i < n; i++)
-        restless += cells[i].change.range_log > log1p(cells[i].threshold_frac);
+        restless += cells[i]->change.range_log > log1p(cells[i]->threshold_frac);
     return restless;
 }
 
 /* Holm's correction of Student's t, but not less than the chance of states: of as many cells as
  * there are whose processes differ, one may have all slow ones on one side by chance. */
-static void adjust(const gate_cell_t *cells, size_t n, const double *p, double *adjusted) {
+static void adjust(gate_cell_t *const *cells, size_t n, const double *p, double *adjusted) {
     const double restless = (double)count_restless(cells, n);
     stats_holm(p, n, adjusted);
     for (size_t i = 0; i < n; i++)
-        adjusted[i] = fmin(1, fmax(adjusted[i], restless * cells[i].change.chance_of_states));
+        adjusted[i] = fmin(1, fmax(adjusted[i], restless * cells[i]->change.chance_of_states));
 }
 
-void gate_decide(gate_cell_t *cells, size_t n, const gate_options_t *options) {
+void gate_decide(gate_cell_t *const *cells, size_t n, double threshold_frac,
+                 double alarm_rate_frac) {
     AUTO_FREE double *p = mem_alloc((n + 1) * sizeof *p),
                      *adjusted = mem_alloc((n + 1) * sizeof *adjusted);
     for (size_t i = 0; i < n; i++) {
-        open_cell(&cells[i], options);
-        p[i] = stats_change_above(&cells[i].change, 1 + cells[i].threshold_frac);
+        open_cell(cells[i], threshold_frac);
+        p[i] = stats_change_above(&cells[i]->change, 1 + cells[i]->threshold_frac);
     }
     adjust(cells, n, p, adjusted);
     for (size_t i = 0; i < n; i++) {
-        cells[i].p_slower = adjusted[i];
-        p[i] = stats_change_below(&cells[i].change, 1 / (1 + cells[i].threshold_frac));
+        cells[i]->p_slower = adjusted[i];
+        p[i] = stats_change_below(&cells[i]->change, 1 / (1 + cells[i]->threshold_frac));
     }
     adjust(cells, n, p, adjusted);
     for (size_t i = 0; i < n; i++) {
-        cells[i].p_faster = adjusted[i];
-        cells[i].verdict = verdict_of(&cells[i], options->alarm_rate_frac);
+        cells[i]->p_faster = adjusted[i];
+        cells[i]->verdict = verdict_of(cells[i], alarm_rate_frac);
     }
 }
 

@@ -11,7 +11,7 @@
 /* What a claim of the gate is made by: that a cell, or a group of cells, is slower. All functions are pure;
  * changes are logarithms of ratios. */
 
-/* Defaults of gate_options_t. */
+/* Defaults: slowdowns up to 5 % are not regressions; the chance of any false alarm over all cells is 1 %. */
 static const double GATE_THRESHOLD = 0.05, GATE_ALARM_RATE = 0.01;
 
 typedef enum gate_verdict {
@@ -23,16 +23,11 @@ typedef enum gate_verdict {
 
 const char *gate_verdict_name(gate_verdict_t verdict); /* "unchanged", … */
 
-typedef struct gate_options {
-    double threshold_frac;  /* 0.05: slowdowns up to 5 % are not regressions */
-    double alarm_rate_frac; /* 0.01: chance of any false alarm over all cells */
-} gate_options_t;
-
 typedef struct gate_cell {
     stats_change_t change; /* candidate over base */
     double floor_frac;     /* how far two runs of one build may differ; 0 if unknown */
     /* Decided: */
-    double threshold_frac;     /* the larger of the option and the floor */
+    double threshold_frac;     /* the larger of that asked and the floor */
     double low, high;          /* 95 % interval of the ratio; NaN: nothing may be claimed */
     double p_slower, p_faster; /* adjusted for all cells */
     gate_verdict_t verdict;
@@ -40,7 +35,8 @@ typedef struct gate_cell {
 
 /* Decide all cells together, by intervals between the ends of both sides' own, and by Student's t with
  * Holm's correction. A cell needs STATS_FEWEST_PASSES on each side. */
-void gate_decide(gate_cell_t *cells, size_t n, const gate_options_t *options);
+void gate_decide(gate_cell_t *const *cells, size_t n, double threshold_frac,
+                 double alarm_rate_frac);
 
 /* How far runs of one build may differ, as a fraction: the farthest end of the 95 % intervals of
  * the ratios of all pairs. 0 if no pair has an interval. */
@@ -93,7 +89,7 @@ typedef struct tested_sweep {
     sweep_group_t *groups;
     size_t n_groups;
     double threshold_frac;
-    double alarm_rate_frac; /* as in gate_options_t; groups and cells have half of it each */
+    double alarm_rate_frac; /* groups and cells have half of it each */
     bool paired;            /* measured in turns */
 } tested_sweep_t;
 

@@ -28,8 +28,7 @@ typedef enum applies {
 typedef struct workload_section {
     const workload_t *workload;
     const plot_data_t *shapes;
-    char *
-        *settings; /* of each shape: how it differs from the first; "": in nothing to draw apart */
+    text_list_t settings; /* of each: how it differs from the first; "": in nothing to draw apart */
     size_t n;
     text_list_t families; /* requested families of charts; none: all */
 } workload_section_t;
@@ -110,25 +109,21 @@ static text_list_t requested_families(const record_t *run, const workload_t *wor
         json_auto_t *sweep = json_loads(run->sweeps[i].text, 0, NULL);
         const char *of = json_string_value(json_object_get(sweep, "workload"));
         const json_t *names = json_object_get(sweep, "charts");
-        bool matches = of == NULL || strcmp(of, workload->name) == 0;
-        bool requests_all = json_array_size(names) == 0;
-        for (size_t k = 0; matches && k < json_array_size(names); k++) {
-            const char *name = json_string_value(json_array_get(names, k));
-            if (name != NULL)
-                text_list_add(&families, name);
-        }
-        if (matches && requests_all) {
+        if (of != NULL && strcmp(of, workload->name) != 0)
+            continue;
+        if (json_array_size(names) == 0) {
             text_list_free(&families);
             break;
         }
+        for (size_t k = 0; k < json_array_size(names); k++)
+            if (json_is_string(json_array_get(names, k)))
+                text_list_add(&families, json_string_value(json_array_get(names, k)));
     }
     return families;
 }
 
 static void section_free(workload_section_t *section) {
-    for (size_t i = 0; i < section->n; i++)
-        free(section->settings[i]);
-    free(section->settings);
+    text_list_free(&section->settings);
     text_list_free(&section->families);
 }
 
@@ -141,9 +136,8 @@ static workload_section_t section_of(const plot_source_t *source, const workload
             section.shapes = section.n == 0 ? &source->shapes[i] : section.shapes;
             section.n++;
         }
-    section.settings = mem_zeroed(section.n + 1, sizeof *section.settings);
     for (size_t i = 0; i < section.n; i++)
-        section.settings[i] = plot_setting(&section.shapes[i], &section.shapes[0]);
+        text_list_take(&section.settings, plot_setting(&section.shapes[i], &section.shapes[0]));
     return section;
 }
 
@@ -267,7 +261,7 @@ static char *build_chart(const workload_section_t *section, const struct chart_e
                          const char *setting, size_t *used, chart_t *chart) {
     char *first_why = NULL;
     for (size_t i = 0; i < section->n; i++) {
-        if (setting != NULL && strcmp(section->settings[i], setting) != 0)
+        if (setting != NULL && strcmp(section->settings.items[i], setting) != 0)
             continue;
         if (entry->applies == TO_PARTS && i != shape_with_parts(section))
             continue;
@@ -294,8 +288,8 @@ static status_t draw_settings(const chart_set_t *set, const workload_section_t *
     arena_t *texts = &set->plotter->texts;
     AUTO(text_list_free) text_list_t settings = {0};
     for (size_t i = 0; i < section->n; i++)
-        if (*section->settings[i] != '\0' && strcmp(section->settings[i], shown) != 0)
-            text_list_add_new(&settings, section->settings[i]);
+        if (*section->settings.items[i] != '\0' && strcmp(section->settings.items[i], shown) != 0)
+            text_list_add_new(&settings, section->settings.items[i]);
     if (settings.n > MOST_SETTINGS)
         text_list_add_format(&set->plotter->charts->skipped,
                              "%s%s: of %zu further precisions and shapes %d are drawn", set->prefix,
@@ -338,7 +332,7 @@ static status_t draw_chart(const chart_set_t *set, const workload_section_t *sec
     size_t used = 0;
     char *why = build_chart(section, entry, NULL, &used, &chart);
     TRY(finish(set, workload, entry->name, why, &chart, err));
-    return entry->each ? draw_settings(set, section, entry, section->settings[used], err)
+    return entry->each ? draw_settings(set, section, entry, section->settings.items[used], err)
                        : STATUS_OK;
 }
 

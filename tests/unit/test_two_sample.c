@@ -1,5 +1,6 @@
 /* stats/two_sample, stats/student and compare/decision: known values and edge cases. (How often the
  * gate is wrong: `make gate-truth`.) */
+#include "base/memory.h"
 #include "base/rng.h"
 #include "checks.h"
 #include "gate/decision.h"
@@ -158,8 +159,14 @@ static gate_cell_t cell_of(double ratio, double se, double floor_frac) {
                          .floor_frac = floor_frac};
 }
 
+static void decide(gate_cell_t *cells, size_t n) {
+    AUTO_FREE gate_cell_t **each = mem_alloc((n + 1) * sizeof *each);
+    for (size_t i = 0; i < n; i++)
+        each[i] = &cells[i];
+    gate_decide(each, n, GATE_THRESHOLD, GATE_ALARM_RATE);
+}
+
 static void verdicts(void **state) {
-    const gate_options_t options = {GATE_THRESHOLD, GATE_ALARM_RATE};
     gate_cell_t cells[] = {cell_of(1.20, 0.01, 0),
                            cell_of(0.80, 0.01, 0),
                            cell_of(1.00, 0.01, 0),
@@ -170,33 +177,31 @@ static void verdicts(void **state) {
     static const gate_verdict_t expected[] = {GATE_REGRESSED, GATE_IMPROVED,  GATE_UNCHANGED,
                                               GATE_UNDECIDED, GATE_UNDECIDED, GATE_UNCHANGED,
                                               GATE_UNDECIDED};
-    gate_decide(cells, 7, &options);
+    decide(cells, 7);
     for (size_t i = 0; i < 7; i++)
         assert_string_equal(gate_verdict_name(cells[i].verdict), gate_verdict_name(expected[i]));
     assert_true(cells[5].threshold_frac == 0.25 && cells[0].threshold_frac == 0.05);
-    gate_decide(cells, 0, &options);
+    decide(cells, 0);
 }
 
 /* What is beyond chance by itself is not, as one of thousands. */
 static void many_cells(void **state) {
     enum { N = 5000 };
     static gate_cell_t cells[N];
-    const gate_options_t options = {GATE_THRESHOLD, GATE_ALARM_RATE};
     for (size_t i = 0; i < N; i++)
         cells[i] = cell_of(i == 0 ? 1.085 : 1, 0.01, 0);
-    gate_decide(cells, 1, &options);
+    decide(cells, 1);
     assert_int_equal(cells[0].verdict, GATE_REGRESSED);
-    gate_decide(cells, N, &options);
+    decide(cells, N);
     assert_int_equal(cells[0].verdict, GATE_UNDECIDED);
 }
 
 /* Significant is not enough: the interval has to lie beyond the threshold, both ways. */
 static void whole_interval(void **state) {
-    const gate_options_t options = {GATE_THRESHOLD, GATE_ALARM_RATE};
     gate_cell_t cells[] = {cell_of(1.2, 0.01, 0), cell_of(1 / 1.2, 0.01, 0)};
     cells[0].change.low = 1.04;
     cells[1].change.high = 1 / 1.04;
-    gate_decide(cells, 2, &options);
+    decide(cells, 2);
     assert_true(cells[0].p_slower < 0.01 && cells[1].p_faster < 0.01);
     assert_int_equal(cells[0].verdict, GATE_UNDECIDED);
     assert_int_equal(cells[1].verdict, GATE_UNDECIDED);
@@ -204,12 +209,11 @@ static void whole_interval(void **state) {
 
 /* Rounds of too few passes claim nothing, not even that nothing changed; nor with a noise floor. */
 static void few_passes_claim_nothing(void **state) {
-    const gate_options_t options = {GATE_THRESHOLD, GATE_ALARM_RATE};
     gate_cell_t cells[] = {cell_of(1.2, 0.01, 0), cell_of(1, 0.01, 0), cell_of(1.2, 0.01, 0.03),
                            cell_of(1, 0.01, 0.03)};
     for (size_t i = 0; i < 4; i++)
         cells[i].change.are_passes = false;
-    gate_decide(cells, 4, &options);
+    decide(cells, 4);
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(cells[i].verdict, GATE_UNDECIDED);
     assert_true(isnan(cells[0].low) && isnan(cells[0].high));
@@ -219,7 +223,6 @@ static void few_passes_claim_nothing(void **state) {
  * state by chance. */
 static void restless_sweep(void **state) {
     enum { N = 50 };
-    const gate_options_t options = {GATE_THRESHOLD, GATE_ALARM_RATE};
     static const struct {
         size_t restless;
         gate_verdict_t slower, faster;
@@ -233,7 +236,7 @@ static void restless_sweep(void **state) {
             cells[i].change.chance_of_states = 1 / 4096.0;
             cells[i].change.range_log = i >= N - ROWS[r].restless ? 0.05 : 0.04;
         }
-        gate_decide(cells, N, &options);
+        decide(cells, N);
         assert_int_equal(cells[0].verdict, ROWS[r].slower);
         assert_int_equal(cells[1].verdict, ROWS[r].faster);
     }
@@ -264,7 +267,7 @@ static gate_cell_t decided(size_t n, double sign, double errors) {
     change->log_ratio = sign * (log(1 + GATE_THRESHOLD) + errors * SE);
     change->low = exp(change->log_ratio - 2 * SE);
     change->high = exp(change->log_ratio + 2 * SE);
-    gate_decide(cells, n, &(gate_options_t){GATE_THRESHOLD, GATE_ALARM_RATE});
+    decide(cells, n);
     return cells[0];
 }
 
