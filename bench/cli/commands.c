@@ -137,7 +137,7 @@ static status_t report_command(const cli_args_t *args, error_t *err) {
         return error_set(err, STATUS_USAGE, "bench report: expected at least one run folder");
     TRY(refuse_beside(args, err));
     if (options.view >= 0)
-        return report_print(report->runs, report->n_runs, (report_view_t)options.view, stdout, err);
+        return report_print(report->runs, report->n_runs, (report_view_t)options.view, err);
     TRY(report->picture != NULL ? report_picture(report, err) : report_write(report, err));
     const char *file = report->picture != NULL ? report->picture
                        : report->html != NULL  ? report->html

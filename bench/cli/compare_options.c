@@ -33,8 +33,7 @@ status_t compare_command(const cli_args_t *args, error_t *err) {
                          "bench compare: expected two run folders: BASE and CANDIDATE");
     compare_options_t options = {.base = args->operands.items[0],
                                  .candidate = args->operands.items[1],
-                                 .threshold_frac = GATE_THRESHOLD,
-                                 .print = stdout};
+                                 .threshold_frac = GATE_THRESHOLD};
     TRY(cli_read(args, &options, err));
     if (options.save_floor && options.floors.n == 0)
         return error_set(err, STATUS_USAGE, "--save-floor needs --floor");
@@ -55,7 +54,7 @@ const cli_option_t HISTORY_OPTIONS[] = {
 };
 
 status_t history_command(const cli_args_t *args, error_t *err) {
-    history_options_t options = {.runs = &args->operands, .least_frac = 0.02, .print = stdout};
+    history_options_t options = {.runs = &args->operands, .least_frac = 0.02};
     if (options.runs->n < 2)
         return error_set(err, STATUS_USAGE,
                          "bench history: expected at least two runs, oldest first");
@@ -78,8 +77,7 @@ const cli_option_t FLEET_OPTIONS[] = {
 #undef SET
 
 status_t fleet_command(const cli_args_t *args, error_t *err) {
-    fleet_options_t options = {
-        .runs = &args->operands, .threshold_frac = GATE_THRESHOLD, .print = stdout};
+    fleet_options_t options = {.runs = &args->operands, .threshold_frac = GATE_THRESHOLD};
     if (options.runs->n < FLEET_FEWEST)
         return error_set(err, STATUS_USAGE,
                          "bench fleet: found %zu run%s, expected at least %d, each of another "
@@ -134,8 +132,7 @@ static status_t check_repeat(const cli_args_t *args, bool sweeps, const repeat_o
 }
 
 status_t repeat_command(const cli_args_t *args, error_t *err) {
-    repeat_options_t options = {
-        .operands = &args->operands, .root = args->root, .times = 3, .print = stdout};
+    repeat_options_t options = {.operands = &args->operands, .root = args->root, .times = 3};
     bool sweeps = false;
     TRY(cli_read(args, &options, err));
     TRY(repeat_find_sweeps(options.operands, &sweeps, err));

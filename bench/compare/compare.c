@@ -498,9 +498,9 @@ static status_t learn_floor(const compare_options_t *options, const comparison_t
 static status_t report(const compare_options_t *options, const comparison_t *comparison,
                        error_t *err) {
     if (options->json)
-        print_json(comparison, options->print);
+        print_json(comparison, stdout);
     else
-        print_table(comparison, options->all || options->learn_floor, options->print);
+        print_table(comparison, options->all || options->learn_floor, stdout);
     if (options->learn_floor)
         TRY(learn_floor(options, comparison, err));
     TRY(write_file(options->markdown, print_markdown, comparison, err));
@@ -573,7 +573,7 @@ static status_t compare_loaded(const compare_options_t *options, const record_t 
     if (status == STATUS_OK)
         return report(options, &comparison, err);
     if (comparison.n_pairs > 0) /* no case can be compared: each with its reason */
-        (options->json ? print_json : print_all)(&comparison, options->print);
+        (options->json ? print_json : print_all)(&comparison, stdout);
     return status;
 }
 

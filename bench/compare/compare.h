@@ -7,7 +7,6 @@
 #include "base/text.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 
 typedef struct compare_options {
     const char *base, *candidate; /* run folders */
@@ -23,7 +22,6 @@ typedef struct compare_options {
     bool json;                    /* print JSON instead of a table */
     bool all;                     /* show unchanged cases too */
     bool strict;                  /* a case of BASE without a verdict: STATUS_NOISY */
-    FILE *print;
 } compare_options_t;
 
 /* STATUS_FAILED for a regression, STATUS_INCOMPARABLE, STATUS_NOISY (strict), or STATUS_OK. `err`
@@ -41,7 +39,6 @@ typedef struct history_options {
     const char *case_id;     /* only this case; or NULL */
     bool all;                /* show cases without a change, too */
     bool json;
-    FILE *print;
 } history_options_t;
 
 status_t history_runs(const history_options_t *options, error_t *err);
@@ -58,7 +55,6 @@ typedef struct repeat_options {
     text_list_t run_options;
     bool resume; /* keep what an interrupted repeat has finished */
     bool quiet, json;
-    FILE *print;
 } repeat_options_t;
 
 /* Are the operands sweeps (files), or runs (folders)? STATUS_USAGE if some are either. */

@@ -177,9 +177,8 @@ static void print_table(const history_options_t *options, const history_list_t *
         table_take(&table, left_out_text(series));
         table_end_row(&table);
     }
-    table_print(&table, "\n", options->print);
-    fprintf(options->print,
-            "%zu runs, %zu series (a phase of a case), %zu changed by at least %.3g %%.\n",
+    table_print(&table, "\n", stdout);
+    fprintf(stdout, "%zu runs, %zu series (a phase of a case), %zu changed by at least %.3g %%.\n",
             options->runs->n, list->n, n_changed, 100 * options->least_frac);
 }
 
@@ -202,7 +201,7 @@ static void print_json(const history_options_t *options, const history_list_t *l
         json_array_append_new(all, series_to_json(&list->items[i]));
     json_t *json =
         json_pack("{s:i, s:o, s:o}", "schema", 1, "runs", json_texts(options->runs), "series", all);
-    json_print(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9), options->print);
+    json_print(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9), stdout);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

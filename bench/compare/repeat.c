@@ -371,10 +371,10 @@ static status_t report(const repeat_options_t *options, const repeat_t *repeat, 
     if (repeat->n_pairs == 0)
         return error_set(err, STATUS_INCOMPARABLE, "no case is ok in two of these runs");
     if (options->json) {
-        print_json(repeat, options->print);
+        print_json(repeat, stdout);
     } else {
-        print_rows(repeat, options->print);
-        print_worst(repeat, options->print);
+        print_rows(repeat, stdout);
+        print_worst(repeat, stdout);
     }
     return STATUS_OK;
 }

@@ -483,9 +483,9 @@ static status_t examine(fleet_t *fleet, error_t *err) {
     TRY(fleet_collect(fleet, err));
     fleet_decide(&fleet->evidence, fleet->options->threshold_frac);
     if (fleet->options->json)
-        fleet_print_json(fleet, fleet->options->print);
+        fleet_print_json(fleet, stdout);
     else
-        fleet_print_table(fleet, fleet->options->print);
+        fleet_print_table(fleet, stdout);
     for (size_t m = 0; m < fleet->evidence.n_machines; m++)
         if (fleet_is_outlier(fleet, m))
             return STATUS_FAILED;

@@ -67,7 +67,6 @@ typedef struct fleet_options {
     text_list_t allow;       /* as in `bench compare` */
     double threshold_frac;
     bool json;
-    FILE *print;
 } fleet_options_t;
 
 typedef struct fleet_machine {

@@ -345,12 +345,11 @@ char *report_workload_lines(const record_t *run, const char *workload) {
     return text_of(run, workload, print_lines);
 }
 
-status_t report_print(const char *const *folders, size_t n, report_view_t view, FILE *out,
-                      error_t *err) {
+status_t report_print(const char *const *folders, size_t n, report_view_t view, error_t *err) {
     AUTO(shown_list_free) shown_list_t runs = {0};
     TRY(shown_load(folders, n, &runs, err));
     AUTO(arena_free) arena_t texts = {0};
-    const report_t report = {.out = out, .texts = &texts};
+    const report_t report = {.out = stdout, .texts = &texts};
     for (size_t i = 0; i < runs.n && view == REPORT_WORKLOADS; i++)
         print_workloads(&report, &runs.items[i]);
     if (view == REPORT_HEADLINE)

@@ -56,8 +56,7 @@ typedef enum report_view {
 } report_view_t;
 
 /* Print tables of the runs in `folders` instead of writing a report. */
-status_t report_print(const char *const *folders, size_t n, report_view_t view, FILE *out,
-                      error_t *err);
+status_t report_print(const char *const *folders, size_t n, report_view_t view, error_t *err);
 
 /* `bench report --check`: is a report, with its pages, what its runs give? */
 

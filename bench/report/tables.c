@@ -502,47 +502,36 @@ static const char *percent_of(char *text, double value) {
     return text;
 }
 
-typedef double number_of_t(const case_result_t *result);
-
-static double registers_of(const case_result_t *result) {
-    return result->resources.arch != NULL ? (double)result->resources.registers : NAN;
-}
-static double shared_of(const case_result_t *result) {
-    return result->resources.arch != NULL ? (double)result->resources.shared_bytes : NAN;
-}
-static double spills_of(const case_result_t *result) {
-    return result->resources.arch != NULL ? (double)result->resources.spill_bytes : NAN;
-}
-static double accuracy_of(const case_result_t *result) {
-    return result_has_times(result) ? result_number(result, "accuracy") : NAN;
-}
-static double compile_of(const case_result_t *result) {
-    return result_has_times(result) ? result_once(result, "compile") : NAN;
-}
-static double first_run_of(const case_result_t *result) {
-    return result_has_times(result) ? result_once(result, "first_run") : NAN;
-}
-
 static const struct number {
     const char *heading;
-    number_of_t *of;
     const char *(*print)(char *text, double value);
-} NUMBERS[] = {
-    {"accuracy", accuracy_of, percent_of}, {"registers", registers_of, whole_number},
-    {"shared", shared_of, units_bytes},    {"spills", spills_of, units_bytes},
-    {"compile", compile_of, units_time},   {"first run", first_run_of, units_time},
-};
+} NUMBERS[] = {{"accuracy", percent_of}, {"registers", whole_number}, {"shared", units_bytes},
+               {"spills", units_bytes},  {"compile", units_time},     {"first run", units_time}};
 enum { N_NUMBERS = sizeof NUMBERS / sizeof *NUMBERS, BEFORE_NUMBERS = 6 };
 
-static const char *number_cell(const report_t *report, const contender_t *contender,
-                               const struct number *number) {
-    double low = NAN, high = NAN;
+/* The lowest and the highest of a contender's cases. */
+static void fill_numbers(const report_t *report, const contender_t *contender, const char **cells) {
+    double low[N_NUMBERS], high[N_NUMBERS];
+    for (size_t i = 0; i < N_NUMBERS; i++)
+        low[i] = high[i] = NAN;
     for (const case_result_t *result = NULL; (result = next_case(contender, result)) != NULL;) {
-        const double value = number->of(result);
-        low = fmin(low, value); /* of a number and NaN: the number */
-        high = fmax(high, value);
+        const resources_t *program = &result->resources;
+        const bool timed = result_has_times(result), compiled = program->arch != NULL;
+        const double numbers[N_NUMBERS] = {
+            timed ? result_number(result, "accuracy") : (double)NAN,
+            compiled ? (double)program->registers : (double)NAN,
+            compiled ? (double)program->shared_bytes : (double)NAN,
+            compiled ? (double)program->spill_bytes : (double)NAN,
+            timed ? result_once(result, "compile") : (double)NAN,
+            timed ? result_once(result, "first_run") : (double)NAN,
+        };
+        for (size_t i = 0; i < N_NUMBERS; i++) {
+            low[i] = fmin(low[i], numbers[i]); /* of a number and NaN: the number */
+            high[i] = fmax(high[i], numbers[i]);
+        }
     }
-    return isnan(low) ? NULL : range_cell(report, low, high, number->print);
+    for (size_t i = 0; i < N_NUMBERS; i++)
+        cells[i] = isnan(low[i]) ? NULL : range_cell(report, low[i], high[i], NUMBERS[i].print);
 }
 
 /* The worst error before or after timing, the tolerance, and whether two runs gave equal bits. */
@@ -590,8 +579,7 @@ void table_of_contenders(const report_t *report, const char *workload) {
         cells[0] = contender_cell(report, &contender);
         cells[1] = cases_cell(report, &contender);
         fill_checks(report, &contender, cells + 2);
-        for (size_t i = 0; i < N_NUMBERS; i++)
-            cells[BEFORE_NUMBERS + i] = number_cell(report, &contender, &NUMBERS[i]);
+        fill_numbers(report, &contender, cells + BEFORE_NUMBERS);
     }
     rows_end(report, &rows, columns, "Contenders",
              "*Worst error*: the largest relative L2 error against the float64 reference "

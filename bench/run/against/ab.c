@@ -198,8 +198,7 @@ static status_t verdict(const ab_t *ab, error_t *err) {
                                        .threshold_frac = options->threshold_frac,
                                        .json = options->json,
                                        .strict = options->strict,
-                                       .learn_floor = ab->build.self,
-                                       .print = options->print};
+                                       .learn_floor = ab->build.self};
     status_t status = compare_runs(&compare, err);
     if (!options->quiet)
         output_print(stderr, "results: %s, %s\n", ab->ours->folder, ab->theirs.folder);
