@@ -43,7 +43,6 @@ static top_part_t top_part_of(const report_t *report, const report_options_t *op
     const char *path = page_path(report, options, part);
     const char *run = is_in_two_runs(runs, part->workload) ? part->whole->name : NULL;
     return (top_part_t){.part = part,
-                        .headline = shown_headline_part(part),
                         .href = report_keep(report, report_link(report, path)),
                         .name = run == NULL ? part->workload
                                             : report_text(report, "%s (%s)", part->workload, run)};
@@ -288,7 +287,7 @@ static headline_part_t *saved_parts(const report_t *report, const shown_list_t *
     headline_part_t *parts = mem_zeroed(runs->n_parts + 1, sizeof *parts);
     AUTO_FREE const shown_part_t **ordered = by_machine(report, runs);
     for (size_t p = 0; p < runs->n_parts; p++) {
-        parts[p] = shown_headline_part(ordered[p]);
+        parts[p] = ordered[p]->headline;
         parts[p].when = report_text(report, "saved %s", shown_date(report, ordered[p]->whole));
     }
     return parts;
@@ -302,17 +301,18 @@ static void print_headline(const report_t *report, const shown_list_t *runs) {
 
 static void print_workloads(const report_t *report, const shown_run_t *shown) {
     for (size_t p = 0, n = 0; p < shown->n_parts; p++) {
-        const headline_part_t part = shown_headline_part(&shown->parts[p]);
-        if (shown->parts[p].n_cases == 0)
+        const shown_part_t *part = &shown->parts[p];
+        if (part->n_cases == 0)
             continue;
-        AUTO(headline_free) headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);
+        AUTO(headline_free)
+        headline_t headline = headline_select(&part->headline, 1, HEADLINE_WORKLOAD_ROWS);
         print(report, "%s%s", n++ > 0 ? "\n" : "", report_keep(report, headline_text(&headline)));
         if (headline.n_omitted > 0)
             print(report, "\n`bench report` has %zu more sizes.\n", headline.n_omitted);
         if (headline.n == 0) { /* "softmax: nothing to compare (29 skipped)" */
-            const status_counts_t counts = count_statuses(&shown->parts[p].steady);
+            const status_counts_t counts = count_statuses(&part->steady);
             const char *statuses = statuses_text(report, &counts);
-            print(report, "%s: nothing to compare (%s)\n", shown->parts[p].workload,
+            print(report, "%s: nothing to compare (%s)\n", part->workload,
                   statuses != NULL ? statuses : "no case applies");
         }
     }
@@ -320,8 +320,8 @@ static void print_workloads(const report_t *report, const shown_run_t *shown) {
 
 static void print_lines(const report_t *report, const shown_run_t *shown) {
     for (size_t p = 0; p < shown->n_parts; p++) {
-        const headline_part_t part = shown_headline_part(&shown->parts[p]);
-        AUTO(headline_free) headline_t headline = headline_select(&part, 1, HEADLINE_WORKLOAD_ROWS);
+        AUTO(headline_free)
+        headline_t headline = headline_select(&shown->parts[p].headline, 1, HEADLINE_WORKLOAD_ROWS);
         headline_lines(report, &headline);
     }
 }

@@ -36,6 +36,7 @@ static void fill_part(const shown_run_t *shown, shown_part_t *part, const char *
     part->boots = boots_with(&shown->boots, workload);
     for (size_t s = 0; s < part->sets.n; s++)
         boots_widen_set(&part->boots, &part->sets.items[s]);
+    part->headline = (headline_part_t){&part->steady, &part->sets, NULL, &part->boots};
 }
 
 void shown_select(shown_run_t *shown, const char *only) {
@@ -58,10 +59,6 @@ void shown_free_parts(shown_run_t *shown) {
         boots_free(&shown->parts[i].boots);
     }
     free(shown->parts);
-}
-
-headline_part_t shown_headline_part(const shown_part_t *part) {
-    return (headline_part_t){&part->steady, &part->sets, NULL, &part->boots};
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */

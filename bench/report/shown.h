@@ -14,6 +14,7 @@ typedef struct shown_part {
     comparison_set_list_t sets; /* of `steady`; empty without sizes to compare */
     size_t n_cases;             /* of the workload in `steady` */
     boots_t boots;              /* those of the run that have the workload */
+    headline_part_t headline;   /* these, without `when` */
 } shown_part_t;
 
 typedef struct shown_run {
@@ -40,7 +41,6 @@ void shown_list_free(shown_list_t *list);
 /* Fill in the parts of `shown->whole`, of one workload or of all (NULL). */
 void shown_select(shown_run_t *shown, const char *only);
 void shown_free_parts(shown_run_t *shown);
-headline_part_t shown_headline_part(const shown_part_t *part);
 
 /* "NVIDIA H200", else the CPU's name; "2026-03-02". Safe for markdown. */
 const char *shown_machine(const report_t *report, const record_t *run);
@@ -74,7 +74,6 @@ enum { TOP_ROWS = HEADLINE_ROWS };
 /* One workload of one run. */
 typedef struct top_part {
     const shown_part_t *part;
-    headline_part_t headline;
     const char *href; /* of its page, as it is linked */
     const char *name; /* "softmax"; with the run, if two have the workload */
 } top_part_t;

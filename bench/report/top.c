@@ -16,7 +16,7 @@ static const char *link_of(const report_t *report, const top_part_t *part) {
 
 static const top_part_t *part_of(const top_t *top, const headline_part_t *headline) {
     for (size_t i = 0; i < top->n_parts; i++)
-        if (top->parts[i].headline.sets == headline->sets)
+        if (&top->parts[i].part->sets == headline->sets)
             return &top->parts[i];
     return NULL;
 }
@@ -28,12 +28,10 @@ static headline_t leads_of(const top_t *top) {
     enum { MOST = 40 };
     headline_t all = {0};
     for (size_t p = 0; p < top->n_parts; p++) {
-        AUTO(headline_free) headline_t leads = headline_leads(&top->parts[p].headline);
+        AUTO(headline_free) headline_t leads = headline_leads(&top->parts[p].part->headline);
         all.rows = mem_resize(all.rows, all.n + leads.n + 1, sizeof *all.rows);
-        for (size_t i = 0; i < leads.n && all.n < MOST; i++) {
-            all.rows[all.n] = leads.rows[i];
-            all.rows[all.n++].part = &top->parts[p].headline;
-        }
+        for (size_t i = 0; i < leads.n && all.n < MOST; i++)
+            all.rows[all.n++] = leads.rows[i];
     }
     return all;
 }
@@ -112,7 +110,7 @@ static void print_table(const report_t *report, const top_t *top) {
     AUTO_FREE headline_part_t *parts = mem_zeroed(top->n_parts + 1, sizeof *parts);
     passes_t passes = {0};
     for (size_t i = 0; i < top->n_parts; i++) {
-        parts[i] = top->parts[i].headline;
+        parts[i] = top->parts[i].part->headline;
         passes = passes_join(passes, passes_of(parts[i].run));
     }
     AUTO(headline_free) headline_t headline = headline_select(parts, top->n_parts, TOP_ROWS);
@@ -228,8 +226,7 @@ static void add_hosts(const report_t *report, losses_t *losses, const char *name
 static void add_with_copies(const report_t *report, losses_t *losses, const char *name,
                             const comparison_set_t *set, const boots_t *boots) {
     comparison_set_t whole = comparison_set_by_whole(set);
-    if (boots != NULL)
-        boots_widen_set(boots, &whole);
+    boots_widen_set(boots, &whole);
     if (strcmp(whole.phase, set->phase) != 0 && strcmp(set->platform->device, "cpu") != 0)
         add_lost(report, &losses->with_copies, name, &whole);
     comparison_set_free_rows(&whole);
@@ -254,11 +251,11 @@ static void add_set(const report_t *page, const top_part_t *part, const comparis
                     losses_t *losses) {
     const report_t of_run = report_on(page, set->run), *report = &of_run;
     const tally_t tally = tally_of(set);
-    const headline_row_t row = {&part->headline, set, set->rows};
+    const headline_row_t row = {&part->part->headline, set, set->rows};
     const char *name = report_text(report, "%s %s%s", link_of(report, part),
                                    report_safe(report, headline_setting(report, &row)),
                                    strcmp(set->platform->device, "cpu") == 0 ? " on the CPU" : "");
-    const boots_t *boots = part->headline.boots;
+    const boots_t *boots = &part->part->boots;
     losses->n_compared += tally.n;
     take_least(report, set, name, losses);
     add_lost(report, &losses->lost, name, set);

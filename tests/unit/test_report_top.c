@@ -11,10 +11,7 @@ static char *printed_unfinished(record_t run) {
     run.folder = mem_text("results/planted");
     shown_select(&shown, NULL);
     const shown_list_t runs = {.items = &shown, .n = 1};
-    top_part_t part = {.part = shown.parts,
-                       .name = "mlp_infer",
-                       .href = "x.md",
-                       .headline = shown_headline_part(shown.parts)};
+    top_part_t part = {.part = shown.parts, .name = "mlp_infer", .href = "x.md"};
     const top_t top = {.runs = &runs, .parts = &part, .n_parts = shown.n_parts};
     page_t page;
     page_open(&page);
