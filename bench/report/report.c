@@ -129,11 +129,8 @@ static void render_top(const report_options_t *options, const shown_list_t *runs
                  .n_parts = runs->n_parts,
                  .command = command.items,
                  .n_command = command.n};
-    const char **anchors = report_array(&page.report, top.n_parts, sizeof *anchors);
-    for (size_t i = 0; i < top.n_parts; i++)
-        anchors[i] = report_text(&page.report, "#" HTML_PART, parts[i].part->number);
     page.report.run = page.report.whole = runs->items[0].whole;
-    char *svg = top_picture(&page.report, &top, in_html ? anchors : NULL);
+    char *svg = top_picture(&page.report, &top, in_html);
     if (svg != NULL && (in_html || !is_stream))
         top.picture = report_keep(&page.report, report_link(&page.report, picture));
     top_page(&page.report, &top);
@@ -367,7 +364,7 @@ status_t report_picture(const report_options_t *options, error_t *err) {
     open_in(&page, options, ".");
     AUTO_FREE top_part_t *parts = top_parts_of(&page.report, options, &runs);
     const top_t top = {.runs = &runs, .parts = parts, .n_parts = runs.n_parts};
-    AUTO_FREE char *svg = top_picture(&page.report, &top, NULL);
+    AUTO_FREE char *svg = top_picture(&page.report, &top, false);
     const status_t status =
         svg == NULL ? error_set(err, STATUS_USAGE, "%s: the runs have no speed-up to draw",
                                 options->picture)

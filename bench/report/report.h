@@ -5,8 +5,6 @@
 
 #include "results/record.h"
 
-#include <stdio.h>
-
 typedef struct report_options {
     const char *const *runs; /* folders: see shown_load() */
     size_t n_runs;

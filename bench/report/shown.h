@@ -88,9 +88,11 @@ typedef struct top {
 } top_t;
 
 void top_page(const report_t *report, const top_t *top);
-/* The picture of all workloads, an SVG; NULL: no size has a ratio. With `anchors`, one per part, each bar leads there. The
+/* The picture of all workloads, an SVG; NULL: no size has a ratio. In HTML each bar leads to the page of its workload. The
  * caller frees it. */
-char *top_picture(const report_t *report, const top_t *top, const char *const *anchors);
+char *top_picture(const report_t *report, const top_t *top, bool in_html);
+/* "w2": the id of that page in HTML, by the number of the part. */
+#define HTML_PART "w%zu"
 
 /* ---- the parts of pages, and everything about one case --------------------------------------- */
 

@@ -36,12 +36,13 @@ static headline_t leads_of(const top_t *top) {
     return all;
 }
 
-char *top_picture(const report_t *report, const top_t *top, const char *const *anchors) {
+char *top_picture(const report_t *report, const top_t *top, bool in_html) {
     AUTO(headline_free) headline_t leads = leads_of(top);
     const char **hrefs = report_array(report, leads.n, sizeof *hrefs);
-    for (size_t i = 0; i < leads.n && anchors != NULL; i++)
-        hrefs[i] = anchors[part_of(top, leads.rows[i].part) - top->parts];
-    return picture_svg(report, &leads, anchors != NULL ? hrefs : NULL);
+    for (size_t i = 0; i < leads.n; i++)
+        hrefs[i] =
+            report_text(report, "#" HTML_PART, part_of(top, leads.rows[i].part)->part->number);
+    return picture_svg(report, &leads, in_html ? hrefs : NULL);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

@@ -208,15 +208,10 @@ bool has_contender(const size_row_t *row) {
 
 /* ---- the same cases, other sides ------------------------------------------------------------- */
 
-/* PyTorch's `mapped` polls for the output. */
-static bool is_polling_mode(const case_t *spec) {
-    return strcmp(spec->engine, "pytorch") == 0 && strcmp(spec->variant, "mapped") == 0;
-}
-
-static bool waits_by_polling(const case_result_t *result) {
-    const char *wait = result != NULL ? case_technique(&result->spec, "wait") : NULL;
+static bool waits_by_polling(const case_t *spec) {
+    const char *wait = case_technique(spec, "wait");
     return (wait != NULL && strcmp(wait, "poll") == 0) ||
-           (result != NULL && is_polling_mode(&result->spec));
+           (strcmp(spec->engine, "pytorch") == 0 && strcmp(spec->variant, "mapped") == 0);
 }
 
 static const case_result_t *fastest_synchronising(const comparison_set_t *set, int64_t size,
@@ -224,14 +219,14 @@ static const case_result_t *fastest_synchronising(const comparison_set_t *set, i
     const case_result_t *result = NULL;
     standing_t standing = {0};
     while ((result = comparison_set_next(set, result, whose, size)) != NULL)
-        if (!waits_by_polling(result))
+        if (!waits_by_polling(&result->spec))
             standing_add(&standing, result, set->phase);
     return standing.fastest;
 }
 
 const char *waiting_cell(const report_t *report, const comparison_set_t *set,
                          const size_row_t *row) {
-    return waits_by_polling(row->best) && has_headline(row)
+    return row->best != NULL && waits_by_polling(&row->best->spec) && has_headline(row)
                ? versus_cell(report, fastest_synchronising(set, row->size, OURS),
                              fastest_synchronising(set, row->size, RIVALS), set->phase)
                : NULL;

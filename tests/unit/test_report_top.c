@@ -13,12 +13,13 @@ static char *printed_unfinished(record_t run) {
     const shown_list_t runs = {.items = &shown, .n = 1};
     top_part_t part = {.part = shown.parts, .name = "mlp_infer", .href = "x.md"};
     const top_t top = {.runs = &runs, .parts = &part, .n_parts = shown.n_parts};
+    shown.parts->number = 1;
     page_t page;
     page_open(&page);
     page.report.run = page.report.whole = &run;
     page.report.root = page.report.folder = ".";
     top_page(&page.report, &top);
-    AUTO_FREE char *picture = top_picture(&page.report, &top, (const char *[]){"#w1"});
+    AUTO_FREE char *picture = top_picture(&page.report, &top, true);
     if (picture != NULL)
         print(&page.report, "%s", picture);
     shown_free_parts(&shown);

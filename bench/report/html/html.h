@@ -19,8 +19,6 @@ typedef struct html_source {
 } html_source_t;
 
 char *html_document(const html_source_t *source);
-/* "w2": the id of the page of a part, by its number. */
-#define HTML_PART "w%zu"
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
