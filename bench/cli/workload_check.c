@@ -237,7 +237,7 @@ static char *try_variant(const case_t *spec, const char *variant, worker_link_t 
     if (status == STATUS_OK && contender.active && strcmp(variant, "oracle") == 0)
         status = try_outputs(&contender, smallest, &err);
     if (status != STATUS_OK)
-        contender_drop(&contender, CASE_FAILED, err.text);
+        contender_drop(&contender, CASE_FAILED, "%s", err.text);
     char *reason = contender.active ? NULL : mem_text(contender.result.reason);
     contender_finish(&contender);
     contender_free(&contender);

@@ -365,7 +365,7 @@ static bool add_samples(contender_t *c, case_result_t *into, exchange_t *exchang
                                                  : exchange->took_ns};
     AUTO_FREE char *reason = samples_add(into, &claim);
     if (reason != NULL)
-        contender_drop(c, CASE_FAILED, reason);
+        contender_drop(c, CASE_FAILED, "%s", reason);
     note_what_is_beside(c, exchange->answer);
     json_decref(exchange->answer);
     exchange->answer = NULL;
@@ -525,10 +525,8 @@ static void settle_void_rounds(contender_t *c) {
     if (n_void == 0)
         return;
     flag_list_add(&c->result.flags, FLAG_VOID_ROUNDS, c->void_reason, n_void, NAN);
-    if (!c->active || n - n_void >= c->settings->measure.min_rounds)
-        return;
-    AUTO_FREE char *reason = mem_format("%u of %u rounds are void: %s", n_void, n, c->void_reason);
-    contender_drop(c, CASE_FAILED, reason);
+    if (c->active && n - n_void < c->settings->measure.min_rounds)
+        contender_drop(c, CASE_FAILED, "%u of %u rounds are void: %s", n_void, n, c->void_reason);
 }
 
 void contender_settle(contender_t *c) {

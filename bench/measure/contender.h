@@ -151,7 +151,10 @@ void contender_free(contender_t *contender);
 /* The functions below drop a contender that fails: it becomes inactive, and its result has this
  * status and reason. Returns false. A contender whose worker dies is first opened again in a new
  * process, once, which takes the request that the other died of. */
-bool contender_drop(contender_t *contender, case_status_t status, const char *reason);
+bool contender_drop(contender_t *contender, case_status_t status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A new temporary folder where its worker writes; NULL: it is dropped. */
+char *contender_folder(contender_t *contender);
 /* Contexts that a new worker made in its start. */
 void contender_note_contexts(spent_t *spent, const worker_link_t *link);
 /* If its program cannot be had. */

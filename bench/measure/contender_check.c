@@ -348,7 +348,7 @@ static char *why_wrong(contender_t *c, const expectation_t *expected, const refe
     if (!contender_reopen(verifier) || !contender_refill(verifier, expected->seed) ||
         !ask_verify(verifier, folder, &defined, &reason)) {
         check->ok = false;
-        contender_drop(c, CASE_FAILED, verifier->result.reason);
+        contender_drop(c, CASE_FAILED, "%s", verifier->result.reason);
     } else if (reason != NULL) {
         AUTO_FREE char *complaint = reason;
         check->ok = false;
@@ -392,39 +392,33 @@ json_t *curves_read(const case_t *spec, const char *folder) {
 /* Run once more on the same inputs, and compare the bits with those in `folder`. */
 static void run_again(contender_t *c, const reference_t *reference, const char *folder) {
     AUTO_FREE char *difference = NULL;
-    AUTO(fs_remove_temporary) char *again = NULL;
+    AUTO(fs_remove_temporary) char *again = contender_folder(c);
     error_t err = ERROR_INIT;
-    if (fs_temporary_folder_in(c->worker->folder, &again, &err) != STATUS_OK)
-        return (void)contender_drop(c, CASE_FAILED, err.text);
-    json_auto_t *answer = ask_arrays(c, "output", again);
+    json_auto_t *answer = again != NULL ? ask_arrays(c, "output", again) : NULL;
     if (answer != NULL &&
         verify_same_bits(&reference->names, folder, again, &difference, &err) != STATUS_OK) {
-        contender_drop(c, CASE_FAILED, err.text);
+        contender_drop(c, CASE_FAILED, "%s", err.text);
     } else if (answer != NULL) {
         c->result.determinism = difference == NULL ? DETERMINISTIC : NONDETERMINISTIC;
-        if (difference != NULL && repeats_of(c) == REPEATS_MUST_BE_EQUAL) {
-            AUTO_FREE char *reason =
-                mem_format("two runs on the same inputs differ: %s; workload.json has "
+        if (difference != NULL && repeats_of(c) == REPEATS_MUST_BE_EQUAL)
+            contender_drop(c, CASE_WRONG,
+                           "two runs on the same inputs differ: %s; workload.json has "
                            "\"deterministic\": \"required\"",
                            difference);
-            contender_drop(c, CASE_WRONG, reason);
-        }
     }
 }
 
 static void check_output(contender_t *c, const expectation_t *expected, check_t *check) {
-    AUTO(fs_remove_temporary) char *folder = NULL;
-    error_t err = ERROR_INIT;
-    if (fs_temporary_folder_in(c->worker->folder, &folder, &err) != STATUS_OK)
-        return (void)contender_drop(c, CASE_FAILED, err.text);
-    json_auto_t *answer = contender_reopen(c) ? ask_arrays(c, "output", folder) : NULL;
+    AUTO(fs_remove_temporary) char *folder = contender_folder(c);
+    json_auto_t *answer =
+        folder != NULL && contender_reopen(c) ? ask_arrays(c, "output", folder) : NULL;
     if (answer != NULL) {
         AUTO_FREE char *reason = why_wrong(c, expected, expected->reference, folder, check);
         if (reason == NULL)
             reason = why_changed(answer);
         if (reason != NULL) {
             check->ok = false;
-            contender_drop(c, CASE_WRONG, reason);
+            contender_drop(c, CASE_WRONG, "%s", reason);
         }
         if (check->ok && c->curves == NULL)
             c->curves = curves_read(&c->result.spec, folder);
@@ -516,21 +510,13 @@ static char *compare_last(contender_t *c, const json_t *answer, const char *fold
 }
 
 void contender_check_last(contender_t *c, const char *phase) {
-    AUTO(fs_remove_temporary) char *folder = NULL;
-    error_t err = ERROR_INIT;
     if (c->audit.expected.reference->names.n == 0)
         return;
-    if (fs_temporary_folder_in(c->worker->folder, &folder, &err) != STATUS_OK)
-        return (void)contender_drop(c, CASE_FAILED, err.text);
-    json_auto_t *answer = ask_arrays(c, "last", folder);
-    if (answer != NULL) {
-        AUTO_FREE char *why = compare_last(c, answer, folder);
-        if (why != NULL) {
-            AUTO_FREE char *reason =
-                mem_format("the output of a timed sample of %s, inputs refilled with "
-                           "seed %llu: %s",
-                           phase, (unsigned long long)c->audit.expected.seed, why);
-            contender_drop(c, CASE_WRONG, reason);
-        }
-    }
+    AUTO(fs_remove_temporary) char *folder = contender_folder(c);
+    json_auto_t *answer = folder != NULL ? ask_arrays(c, "last", folder) : NULL;
+    AUTO_FREE char *why = answer != NULL ? compare_last(c, answer, folder) : NULL;
+    if (why != NULL)
+        contender_drop(c, CASE_WRONG,
+                       "the output of a timed sample of %s, inputs refilled with seed %llu: %s",
+                       phase, (unsigned long long)c->audit.expected.seed, why);
 }

@@ -4,11 +4,13 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "io/fs.h"
 #include "model/case.h"
 #include "workloads/common/workload.h"
 #include "workloads/described/described.h"
 
 #include <fnmatch.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -88,18 +90,28 @@ void open_request_without_results(json_t *request, const json_t *hello) {
 
 /* ==== opening, and its failures =============================================================== */
 
-bool contender_drop(contender_t *c, case_status_t status, const char *reason) {
+bool contender_drop(contender_t *c, case_status_t status, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    AUTO_FREE char *reason = mem_format_args(format, args), *before = c->result.reason;
+    va_end(args);
     c->active = false;
     c->result.status = status;
-    AUTO_FREE char *before = c->result.reason;
     c->result.reason =
         status == CASE_FAILED && c->first_death != NULL
             ? mem_format("%s; first try: %s", reason,
                          strcmp(reason, c->first_death) == 0 ? "the same" : c->first_death)
             : mem_text(reason);
-    if (c->result.reason != NULL)
-        text_make_plain(c->result.reason);
+    text_make_plain(c->result.reason);
     return false;
+}
+
+char *contender_folder(contender_t *c) {
+    char *folder;
+    error_t err = ERROR_INIT;
+    if (fs_temporary_folder_in(c->worker->folder, &folder, &err) != STATUS_OK)
+        contender_drop(c, CASE_FAILED, "%s", err.text);
+    return folder;
 }
 
 /* A script may leave out what nvidia-smi writes before it. */
@@ -114,12 +126,10 @@ static bool check_gpu(contender_t *c) {
     const char *expected = c->settings->gpu_uuid;
     if (uuid == NULL || expected == NULL || strcasecmp(bare_uuid(uuid), bare_uuid(expected)) == 0)
         return true;
-    AUTO_FREE char *reason =
-        mem_format("its worker runs on %s, but this run measures %s: a worker must use "
-                   "the first device that CUDA shows",
-                   uuid, expected);
-    contender_drop(c, CASE_FAILED, reason);
-    return false;
+    return contender_drop(c, CASE_FAILED,
+                          "its worker runs on %s, but this run measures %s: a worker must use "
+                          "the first device that CUDA shows",
+                          uuid, expected);
 }
 
 void contender_note_contexts(spent_t *spent, const worker_link_t *link) {
@@ -140,13 +150,13 @@ static bool start_worker(contender_t *c) {
         contender_note_contexts(c->settings->spent, c->worker);
     if (status == STATUS_OK)
         return check_gpu(c);
-    return contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
+    return contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, "%s", err.text);
 }
 
 /* After the first death, prepare a new process for the request. */
 static bool retry(contender_t *c, const char *op, const char *reason) {
     if (!c->may_retry || !c->worker->died)
-        return contender_drop(c, CASE_FAILED, reason);
+        return contender_drop(c, CASE_FAILED, "%s", reason);
     c->may_retry = false;
     c->first_death = mem_text(reason);
     return strcmp(op, "open") == 0 ? start_worker(c) : contender_reopen(c);
@@ -192,9 +202,9 @@ json_t *contender_ask(contender_t *c, json_t *request) {
     const char *status = json_string_value(json_object_get(answer, "status"));
     AUTO_FREE char *failure = worker_failure(c->worker, answer);
     if (strcmp(status, "skipped") == 0)
-        contender_drop(c, CASE_SKIPPED, worker_answer_reason(answer));
+        contender_drop(c, CASE_SKIPPED, "%s", worker_answer_reason(answer));
     else
-        contender_drop(c, CASE_FAILED, failure);
+        contender_drop(c, CASE_FAILED, "%s", failure);
     json_decref(answer);
     return NULL;
 }
@@ -214,13 +224,9 @@ static void read_phases(contender_t *c, const json_t *phases) {
     const char *name;
     json_t *value;
     json_object_foreach((json_t *)phases, name, value) {
-        if (!text_is_name(name)) {
-            char reason[200];
-            snprintf(reason, sizeof reason, "the worker declares an invalid phase name: \"%.100s\"",
-                     name);
-            contender_drop(c, CASE_FAILED, reason);
-            return;
-        }
+        if (!text_is_name(name))
+            return (void)contender_drop(
+                c, CASE_FAILED, "the worker declares an invalid phase name: \"%.100s\"", name);
         clock_domain_t clock = CLOCK_HOST;
         if (json_is_string(value))
             clock_domain_parse(json_string_value(value), &clock);
@@ -245,11 +251,9 @@ static void require_compared_phase(contender_t *c) {
     if (!c->active || case_engine_is_built_in(c->result.spec.engine) || is_oracle(c, workload) ||
         (is_whole ? result_whole_phase(&c->result) : result_phase(&c->result, by)))
         return;
-    char reason[200];
-    snprintf(reason, sizeof reason,
-             "the answer to open has no phase \"%s\", by which %.60s is compared",
-             is_whole ? "host_to_host" : by, c->result.spec.workload);
-    contender_drop(c, CASE_FAILED, reason);
+    contender_drop(c, CASE_FAILED,
+                   "the answer to open has no phase \"%s\", by which %.60s is compared",
+                   is_whole ? "host_to_host" : by, c->result.spec.workload);
 }
 
 static void read_resources(contender_t *c, const json_t *json) {
@@ -312,7 +316,7 @@ bool contender_have_inputs(contender_t *c, uint64_t refill, bool continues) {
     if (c->made == NULL || made_inputs_have(c->made, part_of(c, refill, continues), refill,
                                             c->worker, &c->reads, &err) == STATUS_OK)
         return true;
-    return contender_drop(c, CASE_FAILED, err.text);
+    return contender_drop(c, CASE_FAILED, "%s", err.text);
 }
 
 void open_request_set_inputs(json_t *request, const made_inputs_t *made,
@@ -331,7 +335,7 @@ static bool set_inputs(contender_t *c, json_t *request) {
                               "its worker reads no inputs: in its answer to hello \"open_keys\" "
                               "has no \"inputs\" (docs/worker-protocol.md#inputs)");
     if (made_inputs_fit(c->made, part_of(c, 0, false), &err) != STATUS_OK)
-        return contender_drop(c, CASE_SKIPPED, err.text);
+        return contender_drop(c, CASE_SKIPPED, "%s", err.text);
     if (!contender_have_inputs(c, 0, false))
         return false;
     open_request_set_inputs(request, c->made, &c->reads);
@@ -382,7 +386,7 @@ static bool ensure_open(contender_t *c, bool first) {
 
 void contender_drop_unbuilt(contender_t *c) {
     if (c->active && c->program != NULL && c->program->status != PROGRAM_OK)
-        contender_drop(c, c->program->status == PROGRAM_SKIPPED ? CASE_SKIPPED : CASE_FAILED,
+        contender_drop(c, c->program->status == PROGRAM_SKIPPED ? CASE_SKIPPED : CASE_FAILED, "%s",
                        c->program->reason);
 }
 

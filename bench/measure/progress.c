@@ -129,16 +129,12 @@ static void show(progress_t *p, int64_t now_ns) {
     p->printed_ns = now_ns;
 }
 
-static void say(progress_t *p, const char *what, int64_t now_ns) {
-    snprintf(p->what, sizeof p->what, "%s", what);
+static void say(progress_t *p, const char *format, va_list args) {
+    const int64_t now_ns = clock_ns();
+    vsnprintf(p->what, sizeof p->what, format, args);
     p->since_ns = now_ns;
     if (p->terminal && now_ns - p->printed_ns >= STEP_NS)
         show(p, now_ns);
-}
-
-static void begin(progress_t *p, const char *what) {
-    p->describe = NULL;
-    say(p, what, clock_ns());
 }
 
 static void tick(progress_t *p) {
@@ -154,14 +150,23 @@ static void tick(progress_t *p) {
 
 /* Programs are compiled by several threads, each of which may wait for a child process. */
 
-void progress_step(progress_t *p, const char *what) {
+void progress_step(progress_t *p, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
 #pragma omp critical(progress)
-    begin(p, what);
+    {
+        p->describe = NULL;
+        say(p, format, args);
+    }
+    va_end(args);
 }
 
-void progress_now(progress_t *p, const char *what) {
+void progress_now(progress_t *p, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
 #pragma omp critical(progress)
-    say(p, what, clock_ns());
+    say(p, format, args);
+    va_end(args);
 }
 
 void progress_tick(void *progress) {
@@ -212,7 +217,7 @@ void progress_case(progress_t *p, const case_result_t *result) {
         return;
     if (result->status == CASE_SKIPPED ||
         (p->terminal && result->status == CASE_OK && retried == NULL))
-        return progress_now(p, result->spec.id);
+        return progress_now(p, "%s", result->spec.id);
     progress_clear(p);
     p->printed_ns = clock_ns();
     fprintf(stderr, "[%zu/%zu] %-9s %s", p->done, p->total, case_status_name(result->status),
@@ -233,7 +238,7 @@ void progress_say(progress_t *p, const char *format, ...) {
     text_make_plain(what); /* a file's name may hold anything */
     if (!p->terminal)
         progress_note(p, "%s", what);
-    progress_step(p, what);
+    progress_step(p, "%s", what);
 }
 
 void progress_note(progress_t *p, const char *format, ...) {

@@ -34,12 +34,14 @@ void progress_free(progress_t *progress);
  * pass, in which cases are compiled, that is too long. */
 void progress_pass(progress_t *progress);
 /* Begin a step, and say what it is. Ends the one before, and its `describe`. */
-void progress_step(progress_t *progress, const char *what);
+void progress_step(progress_t *progress, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Begin a step of a command that has few, and say so: elsewhere than on a terminal in a line of its own. */
 void progress_say(progress_t *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Say more about the current step, such as the group's name. */
-void progress_now(progress_t *progress, const char *what);
+void progress_now(progress_t *progress, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* The current step is that programs are compiled. May be called by any thread. `progress` is a progress_t. */
 void progress_compiled(void *progress, size_t done, size_t total);
 /* Renew the line on a terminal; else print one if the step has taken long. `progress` is a progress_t. */

@@ -69,7 +69,7 @@ static void evaluate(contender_t *c, contender_t *oracle, const char *folder, js
             ? contender_ask(oracle, contender_arrays_request(oracle, "evaluate", folder))
             : NULL;
     if (answer == NULL) /* also for those after the first */
-        contender_drop(c, CASE_FAILED, oracle->result.reason);
+        contender_drop(c, CASE_FAILED, "%s", oracle->result.reason);
     json_object_update(results, json_object_get(answer, "results"));
 }
 
@@ -78,19 +78,15 @@ static void train(contender_t *c, contender_t *oracle, uint64_t seed, size_t cal
     const json_int_t steps =
         (json_int_t)description_steps_of(described_find(c->result.spec.workload), &c->result.spec);
     for (size_t i = 0; i < calls && c->active && !*interrupted; i++) {
-        AUTO(fs_remove_temporary) char *folder = NULL;
-        error_t err = ERROR_INIT;
+        AUTO(fs_remove_temporary) char *folder = contender_folder(c);
         json_int_t bad;
-        if (fs_temporary_folder_in(c->worker->folder, &folder, &err) != STATUS_OK)
-            return (void)contender_drop(c, CASE_FAILED, err.text);
-        if (!call(c, seed, i, i + 1 == calls, folder))
+        if (folder == NULL || !call(c, seed, i, i + 1 == calls, folder))
             return;
         json_auto_t *curves = curves_read(&c->result.spec, folder);
-        if (!append(results, curves, (json_int_t)i * steps, &bad)) {
-            AUTO_FREE char *reason = mem_format(
-                "the whole training: a loss is not finite from step %lld on", (long long)bad);
-            return (void)contender_drop(c, CASE_FAILED, reason);
-        }
+        if (!append(results, curves, (json_int_t)i * steps, &bad))
+            return (void)contender_drop(
+                c, CASE_FAILED, "the whole training: a loss is not finite from step %lld on",
+                (long long)bad);
         if (i + 1 < calls)
             continue;
         thin(results);

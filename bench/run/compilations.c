@@ -103,9 +103,7 @@ static void compile_side_by_side(run_t *run, lanes_t *lanes) {
     size_t at[LANES_MOST], n_busy, n_done = 0;
     const spent_on_t before = spent_switch(&run->spent, SPENT_COMPILE);
     while ((n_busy = fill(run, lanes, links, at)) > 0) {
-        AUTO_FREE char *what =
-            mem_format("compiling side by side, %zu of %zu", n_done, lanes->n_jobs);
-        progress_step(&run->progress, what);
+        progress_step(&run->progress, "compiling side by side, %zu of %zu", n_done, lanes->n_jobs);
         const size_t i = worker_links_await(links, n_busy);
         if (i == n_busy)
             break; /* interrupted */

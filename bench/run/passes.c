@@ -54,9 +54,7 @@ static status_t calibrate_with(run_t *run, size_t index, const calibration_t *wh
                            .n = 1,
                            .measure = &measure};
     run->progress.total++;
-    AUTO_FREE char *name =
-        mem_format("calibration %zu of %d: %s", index + 1, N_CALIBRATIONS, spec.id);
-    progress_step(&run->progress, name);
+    progress_step(&run->progress, "calibration %zu of %d: %s", index + 1, N_CALIBRATIONS, spec.id);
     note_before(run, &spec, &run->calibrations[index]);
     return run_measure(run, &group, err);
 }
@@ -110,9 +108,8 @@ static void end_processes(run_t *run, bool again) {
 }
 
 void run_start_pass(run_t *run, unsigned pass) {
-    AUTO_FREE char *passes = run_passes_text(run),
-                   *what = mem_format("pass %u of %s", pass, passes);
-    progress_step(&run->progress, what);
+    AUTO_FREE char *passes = run_passes_text(run);
+    progress_step(&run->progress, "pass %u of %s", pass, passes);
     progress_pass(&run->progress);
     end_processes(run, true);
     run->settings.pass = pass;
@@ -287,8 +284,7 @@ static status_t add_tuned(trial_t *trial, const group_t *group, unsigned draw, e
 static status_t draw_group(run_t *run, const group_t *group, unsigned draw, error_t *err) {
     AUTO(trial_free) trial_t trial = trial_make(run, group, group->n);
     run->settings.measure = stopping_share(group->measure);
-    AUTO_FREE char *what = mem_format("draw %u of %u, %s", draw, group->measure->draws, trial.name);
-    progress_step(&run->progress, what);
+    progress_step(&run->progress, "draw %u of %u, %s", draw, group->measure->draws, trial.name);
     TRY(add_tuned(&trial, group, draw, err));
     return trial.n > 0 ? trial_measure(&trial, false, err) : STATUS_OK;
 }

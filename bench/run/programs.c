@@ -193,8 +193,7 @@ static status_t run_tools(run_t *run, const sanitizer_t *sanitizer, const saniti
             text_list_add(&found->verdicts, "not run: no compute-sanitizer");
             continue;
         }
-        AUTO_FREE char *now = mem_format("%s of %s", tools[i], input->spec->id);
-        progress_now(&run->progress, now);
+        progress_now(&run->progress, "%s of %s", tools[i], input->spec->id);
         sanitize_program(sanitizer, tools[i], input, &output);
         text_list_add(&found->verdicts, output.verdict);
         if (found->example == NULL)

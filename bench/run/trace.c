@@ -153,10 +153,10 @@ static bool start(contender_t *c, char **reason) {
     error_t err = ERROR_INIT;
     json_auto_t *answer = NULL;
     if (worker_link_start(c->worker, c->settings->timeout_s, &err) != STATUS_OK)
-        return contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, err.text);
+        return contender_drop(c, c->worker->declined ? CASE_SKIPPED : CASE_FAILED, "%s", err.text);
     if (worker_link_ask(c->worker, json_pack("{s:s}", "op", "trace_start"), c->settings->timeout_s,
                         &answer, &err) != STATUS_OK)
-        return contender_drop(c, CASE_FAILED, err.text);
+        return contender_drop(c, CASE_FAILED, "%s", err.text);
     const bool ok = worker_answer_is_ok(answer);
     if (!ok)
         *reason = mem_text(worker_answer_reason(answer));
@@ -193,7 +193,7 @@ static bool trace_contender(trace_file_t *file, contender_t *c, const char *fold
     error_t err = ERROR_INIT;
     const bool traced = trace_open_case(file, c, path, &err) == STATUS_OK;
     if (!traced)
-        contender_drop(c, CASE_FAILED, err.text);
+        contender_drop(c, CASE_FAILED, "%s", err.text);
     contender_finish(c);
     return traced;
 }
@@ -208,7 +208,7 @@ static void trace_file_add(trace_file_t *file, contender_t *c) {
     if (fs_temporary_folder(&folder, &err) == STATUS_OK)
         traced = trace_contender(file, c, folder, &reason);
     else
-        contender_drop(c, CASE_FAILED, err.text);
+        contender_drop(c, CASE_FAILED, "%s", err.text);
     if (!traced)
         add_reason_row(file, c->result.spec.id, reason != NULL ? reason : c->result.reason);
 }
@@ -227,7 +227,7 @@ static status_t trace_file_write(const trace_file_t *file, const char *path, err
 static status_t trace_case(run_t *run, const case_t *spec, case_state_t *state, trace_file_t *file,
                            error_t *err) {
     contender_t contender;
-    progress_step(&run->progress, spec->id);
+    progress_step(&run->progress, "%s", spec->id);
     AUTO(made_inputs_free) made_inputs_t made = {0};
     TRY(trial_contender(run, spec, "", &contender, err));
     status_t status = run_make_inputs(run, spec, &made, err);

@@ -171,7 +171,7 @@ status_t trial_contender(run_t *run, const case_t *spec, const char *role, conte
         reason = mem_text(why.text);
     contender_init(contender, spec, worker, program, &run->settings);
     if (reason != NULL)
-        contender_drop(contender, drop_status, reason);
+        contender_drop(contender, drop_status, "%s", reason);
     contender_drop_unbuilt(contender); /* before the reference, which may take minutes */
     return STATUS_OK;
 }
@@ -232,10 +232,9 @@ static bool is_within_step(const trial_t *trial) {
 static void begin(trial_t *trial, char *what) {
     run_t *run = trial->run;
     if (!is_within_step(trial)) {
-        progress_step(&run->progress, what);
+        progress_step(&run->progress, "%s", what);
     } else if (run->settings.pass == 0) {
-        AUTO_FREE char *of_draw = mem_format("draw %u: %s", run->settings.draw, what);
-        progress_now(&run->progress, of_draw);
+        progress_now(&run->progress, "draw %u: %s", run->settings.draw, what);
     }
     free(what);
 }
@@ -252,7 +251,7 @@ static void say(trial_t *trial, const char *does, size_t i) {
     progress_t *progress = &trial->run->progress;
     AUTO_FREE char *what = which(trial, does, i);
     if (!is_within_step(trial))
-        progress_now(progress, what);
+        progress_now(progress, "%s", what);
 }
 
 static void describe_round(const trial_t *trial, unsigned round) {
@@ -283,7 +282,7 @@ static void say_rounds(trial_t *trial, bool begin) {
         return;
     progress->describe = begin ? describe_rounds : NULL;
     progress->context = trial;
-    progress_now(progress, trial->name);
+    progress_now(progress, "%s", trial->name);
 }
 
 /* ---- their workers' processes ------------------------------------------------------------------ */
@@ -375,7 +374,7 @@ static void open_each(trial_t *trial, bool backward) {
         AUTO_FREE char *no_time = run_no_time_left(trial->run);
         begin(trial, which(trial, "opening", at));
         if (trial->contenders[at].active && no_time != NULL)
-            contender_drop(&trial->contenders[at], CASE_SKIPPED, no_time);
+            contender_drop(&trial->contenders[at], CASE_SKIPPED, "%s", no_time);
         else if (trial->contenders[at].active)
             contender_open(&trial->contenders[at]);
     }
@@ -384,7 +383,7 @@ static void open_each(trial_t *trial, bool backward) {
 static void drop_all(trial_t *trial, const char *reason) {
     for (size_t i = 0; i < trial->n; i++)
         if (trial->contenders[i].active)
-            contender_drop(&trial->contenders[i], CASE_FAILED, reason);
+            contender_drop(&trial->contenders[i], CASE_FAILED, "%s", reason);
 }
 
 /* What was measured is the files that the run began with. False: they are others now, and all contenders

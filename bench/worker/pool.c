@@ -641,9 +641,8 @@ static char *end_leftovers(const guard_t *guard) {
                                    .variable = WORKER_TAG,
                                    .context = guard};
     AUTO_FREE char *left = orphans_end(&owned);
-    char *why =
-        left != NULL ? mem_format("a process that a worker had left, %s, still ran", left) : NULL;
-    return why;
+    return left != NULL ? mem_format("a process that a worker had left, %s, still ran", left)
+                        : NULL;
 }
 
 /* ---- changed ----------------------------------------------------------------------------------- */
@@ -656,18 +655,12 @@ static char *changed(const char *what, const char *whose) {
 char *guard_restore(guard_t *guard, const worker_link_t *worker) {
     if (guard == NULL)
         return NULL;
-    char *own = changed(bindings_changed(&guard->own, true), "bench");
     const bool is_same = worker != NULL && worker->bindings.pid == worker->pid;
-    char *its = is_same ? changed(bindings_changed(&worker->bindings, true), "its worker") : NULL;
-    char *left = end_leftovers(guard);
-    char *why = its != NULL ? its : own != NULL ? own : left;
-    if (why != its)
-        free(its);
-    if (why != own)
-        free(own);
-    if (why != left)
-        free(left);
-    return why;
+    AUTO_FREE char *own = changed(bindings_changed(&guard->own, true), "bench");
+    AUTO_FREE char *its =
+        is_same ? changed(bindings_changed(&worker->bindings, true), "its worker") : NULL;
+    AUTO_FREE char *left = end_leftovers(guard);
+    return mem_text(its != NULL ? its : own != NULL ? own : left);
 }
 
 char *guard_compare(const guard_t *guard, const bindings_t *before) {
