@@ -289,6 +289,15 @@ static status_t read_stream(gzFile stream, const char *path, const room_t *room,
     return status;
 }
 
+bool fs_first_line(const char *path, char *line, size_t bytes) {
+    FILE *file = fopen(path, "re");
+    const bool found = file != NULL && fgets(line, (int)bytes, file) != NULL;
+    line[found ? strcspn(line, "\n") : 0] = '\0';
+    if (file != NULL)
+        fclose(file);
+    return found;
+}
+
 status_t fs_open_file(const char *path, int *fd, size_t *size, error_t *err) {
     struct stat info;
     /* A pipe that nobody writes to must not block. */

@@ -21,6 +21,9 @@ char *fs_stem(const char *path);
  * digits of a hash keep the names of texts apart that lose more than slashes. Owned by the caller. */
 char *fs_file_name(const char *text);
 
+/* The first line of a file of the system, such as one in /proc, without its end; false, and "", if there is none. */
+bool fs_first_line(const char *path, char *line, size_t bytes);
+
 /* Open a file for reading: no folder, pipe or device. `*size`: in bytes. */
 status_t fs_open_file(const char *path, int *fd, size_t *size, error_t *err);
 

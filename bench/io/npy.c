@@ -314,13 +314,3 @@ status_t npy_write(const char *path, const char *type, const void *values, const
     unlink(path);
     return STATUS_USAGE;
 }
-
-status_t npy_write_f32(const char *path, const float *values, const size_t *shape,
-                       unsigned n_dimensions, error_t *err) {
-    return npy_write(path, "f4", values, shape, n_dimensions, err);
-}
-
-status_t npy_write_f64(const char *path, const double *values, const size_t *shape,
-                       unsigned n_dimensions, error_t *err) {
-    return npy_write(path, "f8", values, shape, n_dimensions, err);
-}

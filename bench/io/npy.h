@@ -43,9 +43,5 @@ void npy_close(npy_file_t *file);
 /* `type` as in npy_t, `values` of that type. */
 status_t npy_write(const char *path, const char *type, const void *values, const size_t *shape,
                    unsigned n_dimensions, error_t *err);
-status_t npy_write_f32(const char *path, const float *values, const size_t *shape,
-                       unsigned n_dimensions, error_t *err);
-status_t npy_write_f64(const char *path, const double *values, const size_t *shape,
-                       unsigned n_dimensions, error_t *err);
 
 #endif

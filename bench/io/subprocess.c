@@ -463,17 +463,12 @@ enum { MOST_ROUNDS = 100 }; /* each may bring up children of those that it kille
 
 /* 0 if there is no such process. */
 static pid_t parent_of(const char *pid) {
-    char path[64], state;
-    int parent = 0;
+    char path[64], line[128], state;
+    int parent;
     snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return 0;
-    /* The name, in parentheses, is of at most 15 bytes without line breaks of ours. */
-    if (fscanf(file, "%*d (%*15[^)]) %c %d", &state, &parent) != 2 || state == 'Z')
-        parent = 0;
-    fclose(file);
-    return parent;
+    fs_first_line(path, line, sizeof line);
+    /* The name, in parentheses, is of at most 15 bytes; the kernel escapes line breaks. */
+    return sscanf(line, "%*d (%*15[^)]) %c %d", &state, &parent) == 2 && state != 'Z' ? parent : 0;
 }
 
 static bool runs_our_program(const char *pid) {
@@ -579,14 +574,10 @@ static bool may_stay(const char *pid, const orphans_owned_t *owned) {
 /* "python3 (process 123)". */
 static char *describe(const char *pid) {
     AUTO_FREE char *path = mem_format("/proc/%s/comm", pid);
-    char name[32] = "a program";
-    FILE *file = fopen(path, "re");
-    if (file != NULL && fgets(name, sizeof name, file) != NULL)
-        name[strcspn(name, "\n")] = '\0';
-    if (file != NULL)
-        fclose(file);
+    char name[32];
+    const bool known = fs_first_line(path, name, sizeof name);
     text_make_plain(name);
-    return mem_format("%s (process %s)", name, pid);
+    return mem_format("%s (process %s)", known ? name : "a program", pid);
 }
 
 char *orphans_end(const orphans_owned_t *owned) {

@@ -145,9 +145,34 @@ void device_rates_calibrate(const case_result_t *result, device_rates_t *rates) 
     }
 }
 
-static void set_if_unknown(double *rate, double value) {
-    if (!isfinite(*rate))
-        *rate = value;
+/* What a run records of them, besides its cases. */
+static const struct {
+    const char *key;
+    size_t rate; /* its place in device_rates_t */
+} MEASURED[] = {
+    {"measured.copy_bytes_per_s", offsetof(device_rates_t, dram_bytes_per_s)},
+    {"measured.l2_read_bytes_per_s", offsetof(device_rates_t, l2_bytes_per_s)},
+    {"measured.bus_in_bytes_per_s", offsetof(device_rates_t, bus_in_bytes_per_s)},
+    {"measured.bus_out_bytes_per_s", offsetof(device_rates_t, bus_out_bytes_per_s)},
+    {"measured.bus_both_bytes_per_s", offsetof(device_rates_t, bus_both_bytes_per_s)},
+    {"measured.matmul_f32_flops_per_s", offsetof(device_rates_t, library_flops_per_s[MATMUL_F32])},
+    {"measured.matmul_tf32_flops_per_s",
+     offsetof(device_rates_t, library_flops_per_s[MATMUL_TF32])},
+    {"measured.matmul_f16_flops_per_s", offsetof(device_rates_t, library_flops_per_s[MATMUL_F16])},
+    {"measured.empty_graph_node_ns", offsetof(device_rates_t, launch_ns)},
+    {"measured.event_pair_ns", offsetof(device_rates_t, event_ns)},
+    {"measured.grid_barrier_ns", offsetof(device_rates_t, barrier_ns)},
+};
+
+static double *measured(device_rates_t *rates, size_t i) {
+    void *rate = (char *)rates + MEASURED[i].rate;
+    return rate;
+}
+
+void device_rates_record(device_rates_t *rates, environment_t *env) {
+    for (size_t i = 0; i < sizeof MEASURED / sizeof *MEASURED; i++)
+        if (isfinite(*measured(rates, i)))
+            environment_set_number(env, MEASURED[i].key, *measured(rates, i));
 }
 
 device_rates_t device_rates_of_record(const record_t *run) {
@@ -156,19 +181,9 @@ device_rates_t device_rates_of_record(const record_t *run) {
     device_rates_from_facts(env, &rates);
     for (size_t i = 0; i < run->n_cases; i++)
         device_rates_calibrate(&run->cases[i], &rates);
-    set_if_unknown(&rates.dram_bytes_per_s, fact(env, "measured.copy_bytes_per_s"));
-    set_if_unknown(&rates.l2_bytes_per_s, fact(env, "measured.l2_read_bytes_per_s"));
-    set_if_unknown(&rates.bus_in_bytes_per_s, fact(env, "measured.bus_in_bytes_per_s"));
-    set_if_unknown(&rates.bus_out_bytes_per_s, fact(env, "measured.bus_out_bytes_per_s"));
-    set_if_unknown(&rates.bus_both_bytes_per_s, fact(env, "measured.bus_both_bytes_per_s"));
-    for (matmul_type_t type = 0; type < MATMUL_TYPES; type++) {
-        char key[sizeof "measured.matmul_tf32_flops_per_s"];
-        snprintf(key, sizeof key, "measured.matmul_%s_flops_per_s", matmul_type_name(type));
-        set_if_unknown(&rates.library_flops_per_s[type], fact(env, key));
-    }
-    set_if_unknown(&rates.launch_ns, fact(env, "measured.empty_graph_node_ns"));
-    set_if_unknown(&rates.event_ns, fact(env, "measured.event_pair_ns"));
-    set_if_unknown(&rates.barrier_ns, fact(env, "measured.grid_barrier_ns"));
+    for (size_t i = 0; i < sizeof MEASURED / sizeof *MEASURED; i++)
+        if (!isfinite(*measured(&rates, i)))
+            *measured(&rates, i) = fact(env, MEASURED[i].key);
     return rates;
 }
 

@@ -48,6 +48,8 @@ void device_rates_calibrate(const case_result_t *result, device_rates_t *rates);
 /* cuBLASLt's rate; NaN if it was not measured. */
 double matmul_flops_per_s(const device_rates_t *rates, matmul_type_t type);
 
+/* Record in a run's environment those that were measured. */
+void device_rates_record(device_rates_t *rates, environment_t *env);
 /* All rates of the run: from its cases, else from its environment. */
 device_rates_t device_rates_of_record(const record_t *run);
 

@@ -187,8 +187,8 @@ static status_t write_outputs(const reference_t *reference, bool zeros, const ch
         const npy_t *array = &reference->arrays[i];
         AUTO_FREE char *path = mem_format("%s/%s.npy", folder, reference->names.items[i]);
         AUTO_FREE double *nothing = zeros ? mem_zeroed(array->n, sizeof *nothing) : NULL;
-        TRY(npy_write_f64(path, zeros ? nothing : array->values, array->shape, array->n_dimensions,
-                          err));
+        TRY(npy_write(path, "f8", zeros ? nothing : array->values, array->shape,
+                      array->n_dimensions, err));
     }
     return STATUS_OK;
 }

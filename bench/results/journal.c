@@ -33,12 +33,8 @@ static json_t *slurm_task(void) {
 
 /* Tells machines apart that have one name, and a start of a machine from its next. */
 static json_t *boot_id(void) {
-    char id[64] = "";
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (file != NULL && fscanf(file, "%63s", id) != 1)
-        id[0] = '\0';
-    if (file != NULL)
-        fclose(file);
+    char id[64];
+    fs_first_line("/proc/sys/kernel/random/boot_id", id, sizeof id);
     return json_text(id);
 }
 

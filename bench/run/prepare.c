@@ -478,27 +478,9 @@ char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *statu
 
 /* Of all passes together, for the record. */
 static void note_rates(run_t *run, const record_t *finished) {
-    device_rates_t *rates = &run->rates;
-    for (const case_result_t *result = record_next(finished, NULL); result != NULL;
-         result = record_next(finished, result))
-        device_rates_calibrate(result, rates);
-    const struct {
-        const char *key;
-        double value;
-    } measured[] = {{"measured.copy_bytes_per_s", rates->dram_bytes_per_s},
-                    {"measured.l2_read_bytes_per_s", rates->l2_bytes_per_s},
-                    {"measured.bus_in_bytes_per_s", rates->bus_in_bytes_per_s},
-                    {"measured.bus_out_bytes_per_s", rates->bus_out_bytes_per_s},
-                    {"measured.bus_both_bytes_per_s", rates->bus_both_bytes_per_s},
-                    {"measured.matmul_f32_flops_per_s", rates->library_flops_per_s[MATMUL_F32]},
-                    {"measured.matmul_tf32_flops_per_s", rates->library_flops_per_s[MATMUL_TF32]},
-                    {"measured.matmul_f16_flops_per_s", rates->library_flops_per_s[MATMUL_F16]},
-                    {"measured.empty_graph_node_ns", rates->launch_ns},
-                    {"measured.event_pair_ns", rates->event_ns},
-                    {"measured.grid_barrier_ns", rates->barrier_ns}};
-    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
-        if (isfinite(measured[i].value))
-            environment_set_number(&run->record.environment, measured[i].key, measured[i].value);
+    for (const case_result_t *result = NULL; (result = record_next(finished, result)) != NULL;)
+        device_rates_calibrate(result, &run->rates);
+    device_rates_record(&run->rates, &run->record.environment);
 }
 
 status_t run_close(run_t *run, error_t *err) {

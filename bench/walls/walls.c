@@ -170,29 +170,17 @@ void walls_free(walls_t *walls) {
 /* ---- the process inside ---------------------------------------------------------------------- */
 
 static bool is_wall(pid_t pid) {
-    char path[64], name[32] = "";
+    char path[64], name[32];
     snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return false;
-    const bool read = fgets(name, sizeof name, file) != NULL;
-    fclose(file);
-    name[strcspn(name, "\n")] = '\0';
-    return read && (strcmp(name, "bwrap") == 0 || strcmp(name, WALLS_NAME) == 0);
+    return fs_first_line(path, name, sizeof name) &&
+           (strcmp(name, "bwrap") == 0 || strcmp(name, WALLS_NAME) == 0);
 }
 
 /* 0 if it has none. */
 static pid_t first_child(pid_t pid) {
-    char path[64];
-    int child = 0;
+    char path[64], children[64];
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return 0;
-    if (fscanf(file, "%d", &child) != 1)
-        child = 0;
-    fclose(file);
-    return child;
+    return fs_first_line(path, children, sizeof children) ? atoi(children) : 0;
 }
 
 /* Outside, the reaper inside, the command: the first of each one's children. */

@@ -4,9 +4,7 @@
 #include "base/memory.h"
 #include "io/fs.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +12,15 @@
 #include <unistd.h>
 
 /* ==== cores and priority ====================================================================== */
+
+/* Their numbers; none if they cannot be read. */
+static text_list_t threads_of(pid_t pid) {
+    text_list_t threads = {0};
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    fs_list(path, "", &threads, NULL);
+    return threads;
+}
 
 static bool read_thread(pid_t thread, struct thread_binding *binding) {
     *binding = (struct thread_binding){.thread = thread, .policy = sched_getscheduler(thread)};
@@ -24,20 +31,11 @@ static bool read_thread(pid_t thread, struct thread_binding *binding) {
 }
 
 bindings_t bindings_read(pid_t pid) {
-    bindings_t bindings = {.pid = pid};
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *threads = pid > 0 ? opendir(path) : NULL;
-    if (threads == NULL)
-        return bindings;
-    for (const struct dirent *entry; (entry = readdir(threads)) != NULL;) {
-        if (entry->d_name[0] == '.')
-            continue;
-        mem_grow(&bindings.items, bindings.n, &bindings.capacity, sizeof *bindings.items);
+    AUTO(text_list_free) text_list_t threads = threads_of(pid);
+    bindings_t bindings = {pid, mem_zeroed(threads.n, sizeof *bindings.items), 0};
+    for (size_t i = 0; i < threads.n; i++)
         bindings.n +=
-            read_thread((pid_t)strtol(entry->d_name, NULL, 10), &bindings.items[bindings.n]);
-    }
-    closedir(threads);
+            read_thread((pid_t)strtol(threads.items[i], NULL, 10), &bindings.items[bindings.n]);
     return bindings;
 }
 
@@ -83,18 +81,12 @@ const char *bindings_changed(const bindings_t *before, bool restore) {
 
 /* ==== time on the CPU ========================================================================= */
 
-static cpu_use_t thread_use(int tasks, const char *thread) {
-    char path[64], text[128];
-    snprintf(path, sizeof path, "%.20s/schedstat", thread);
-    const int file = openat(tasks, path, O_RDONLY | O_CLOEXEC);
-    const ssize_t n = file >= 0 ? read(file, text, sizeof text - 1) : -1;
-    if (file >= 0)
-        close(file);
+static cpu_use_t thread_use(pid_t pid, const char *thread) {
+    char path[64], text[128], *end;
     cpu_use_t use = {0};
-    if (n <= 0)
+    snprintf(path, sizeof path, "/proc/%d/task/%.20s/schedstat", (int)pid, thread);
+    if (!fs_first_line(path, text, sizeof text))
         return use;
-    text[n] = '\0';
-    char *end;
     use.ran_ns = strtod(text, &end);
     use.waited_ns = strtod(end, &end);
     use.times = strtod(end, NULL);
@@ -102,20 +94,12 @@ static cpu_use_t thread_use(int tasks, const char *thread) {
 }
 
 run_queue_t run_queue_read(pid_t pid) {
-    run_queue_t queue = {.pid = pid};
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    DIR *threads = opendir(path);
-    if (threads == NULL)
-        return queue;
-    for (const struct dirent *entry; (entry = readdir(threads)) != NULL;) {
-        if (entry->d_name[0] == '.')
-            continue;
-        mem_grow(&queue.items, queue.n, &queue.capacity, sizeof *queue.items);
-        queue.items[queue.n].thread = (pid_t)strtol(entry->d_name, NULL, 10);
-        queue.items[queue.n++].use = thread_use(dirfd(threads), entry->d_name);
+    AUTO(text_list_free) text_list_t threads = threads_of(pid);
+    run_queue_t queue = {pid, mem_zeroed(threads.n, sizeof *queue.items), threads.n};
+    for (size_t i = 0; i < queue.n; i++) {
+        queue.items[i].thread = (pid_t)strtol(threads.items[i], NULL, 10);
+        queue.items[i].use = thread_use(pid, threads.items[i]);
     }
-    closedir(threads);
     return queue;
 }
 
@@ -185,17 +169,12 @@ load_t load_parse(const char *loadavg) {
 
 load_t load_read(void) {
     const char *given = getenv(GIVEN);
-    char *text = NULL, *rest = NULL;
-    size_t size;
-    error_t ignored = ERROR_INIT;
-    if (given != NULL) {
+    char text[128], *rest = text;
+    if (given != NULL)
         strtod(given, &rest);
-        return load_parse(rest);
-    }
-    const bool read = fs_read("/proc/loadavg", &text, &size, &ignored) == STATUS_OK;
-    const load_t load = load_parse(read ? text : "");
-    free(text);
-    return load;
+    else
+        fs_first_line("/proc/loadavg", text, sizeof text);
+    return load_parse(rest);
 }
 
 bool load_is_high(const load_t *load, size_t n_cores) {

@@ -17,7 +17,7 @@ typedef struct bindings {
         int policy, nice;
         cpu_set_t cores;
     } * items;
-    size_t n, capacity;
+    size_t n;
 } bindings_t;
 
 /* Empty if it cannot be read. */
@@ -45,7 +45,7 @@ typedef struct run_queue {
         pid_t thread;
         cpu_use_t use;
     } * items;
-    size_t n, capacity;
+    size_t n;
 } run_queue_t;
 
 /* Empty if it cannot be read. */

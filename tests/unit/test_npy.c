@@ -62,13 +62,13 @@ static void writes_what_numpy_saves(void **state) {
     AUTO_FREE char *path = fs_join(*state, "out.npy");
     static const float singles[] = {0, 1.5F, -2.25F, 3e-5F, -INFINITY, NAN};
     static const double doubles[] = {0, 1.5, -2.25, 3e-5, -INFINITY, NAN};
-    assert_ok(npy_write_f32(path, singles, (size_t[]){2, 3}, 2, &err));
+    assert_ok(npy_write(path, "f4", singles, (size_t[]){2, 3}, 2, &err));
     assert_same_files(path, FIXTURES "/f4_2x3.npy");
-    assert_ok(npy_write_f64(path, doubles, (size_t[]){6}, 1, &err));
+    assert_ok(npy_write(path, "f8", doubles, (size_t[]){6}, 1, &err));
     assert_same_files(path, FIXTURES "/f8_6.npy");
-    assert_ok(npy_write_f32(path, NULL, (size_t[]){0, 3}, 2, &err));
+    assert_ok(npy_write(path, "f4", NULL, (size_t[]){0, 3}, 2, &err));
     assert_same_files(path, FIXTURES "/f4_0x3.npy");
-    assert_ok(npy_write_f64(path, &(double){2.5}, NULL, 0, &err));
+    assert_ok(npy_write(path, "f8", &(double){2.5}, NULL, 0, &err));
     assert_same_files(path, FIXTURES "/f8_scalar.npy");
     static const int64_t wide[] = {1, -9007199254740992, 1099511627776};
     assert_ok(npy_write(path, "i8", wide, (size_t[]){3}, 1, &err));
@@ -84,7 +84,7 @@ static void round_trip(void **state) {
     float values[N];
     for (int i = 0; i < N; i++)
         values[i] = (float)i / 3;
-    assert_ok(npy_write_f32(path, values, shape, NPY_MAX_DIMENSIONS, &err));
+    assert_ok(npy_write(path, "f4", values, shape, NPY_MAX_DIMENSIONS, &err));
     AUTO(npy_free) npy_t array;
     assert_ok(npy_read(path, &array, &err));
     assert_int_equal(array.n, N);
@@ -130,7 +130,7 @@ static void opening_reads_no_values(void **state) {
     npy_file_t file;
     values[n - 1] = 7;
     values[5] = 3;
-    assert_ok(npy_write_f64(path, values, &n, 1, &err));
+    assert_ok(npy_write(path, "f8", values, &n, 1, &err));
     assert_ok(npy_open(path, &file, &err));
     assert_null(file.array.values);
     assert_int_equal(file.array.n, n);
@@ -167,9 +167,10 @@ static void reads_many_parts(void **state) {
 
 static void write_errors_name_the_path(void **state) {
     AUTO_FREE char *path = mem_format("%s/missing/out.npy", (char *)*state);
-    assert_fails_with(npy_write_f32(path, &(float){1}, (size_t[]){1}, 1, &err), STATUS_USAGE, path);
+    assert_fails_with(npy_write(path, "f4", &(float){1}, (size_t[]){1}, 1, &err), STATUS_USAGE,
+                      path);
     const size_t shape[NPY_MAX_DIMENSIONS + 1] = {0};
-    assert_fails_with(npy_write_f32(path, &(float){1}, shape, NPY_MAX_DIMENSIONS + 1, &err),
+    assert_fails_with(npy_write(path, "f4", &(float){1}, shape, NPY_MAX_DIMENSIONS + 1, &err),
                       STATUS_USAGE, "9 dimensions, expected at most 8");
 }
 

@@ -30,7 +30,7 @@ static int remove_folders(void **state) {
 static void write_array(const char *folder, const char *name, const double *values,
                         const size_t *shape, unsigned n_dimensions) {
     AUTO_FREE char *path = mem_format("%s/%s.npy", folder, name);
-    assert_ok(npy_write_f64(path, values, shape, n_dimensions, &err));
+    assert_ok(npy_write(path, "f8", values, shape, n_dimensions, &err));
 }
 
 static void write_vector(const char *folder, const char *name, const double *values, size_t n) {
@@ -374,10 +374,10 @@ static void test_types_of_two_runs(void **state) {
     AUTO_FREE char *found = fs_join(f->found, "y.npy"), *expected = fs_join(f->expected, "y.npy");
     error_t err = ERROR_INIT;
     const size_t n = 2;
-    npy_write_f32(found, (float[]){1, 2}, &n, 1, &err);
-    npy_write_f64(expected, (double[]){1, 2}, &n, 1, &err);
+    npy_write(found, "f4", (float[]){1, 2}, &n, 1, &err);
+    npy_write(expected, "f8", (double[]){1, 2}, &n, 1, &err);
     check_difference(f, NULL);
-    npy_write_f64(expected, (double[]){1, 2.5}, &n, 1, &err);
+    npy_write(expected, "f8", (double[]){1, 2.5}, &n, 1, &err);
     check_difference(f, "y, element 1: 2 and 2.5");
     const size_t many = 2 * NPY_BLOCK;
     AUTO_FREE char *bools = mem_zeroed(many, 1);
@@ -409,7 +409,7 @@ static matrix_t make_matrix(size_t n_rows, size_t n_columns) {
 static void write_matrix(const char *folder, const matrix_t *matrix) {
     AUTO_FREE char *path = fs_join(folder, "y.npy");
     const unsigned n_dimensions = matrix->shape[1] == 0 ? 1 : 2;
-    assert_ok(npy_write_f32(path, matrix->values, matrix->shape, n_dimensions, &err));
+    assert_ok(npy_write(path, "f4", matrix->values, matrix->shape, n_dimensions, &err));
 }
 
 /* The output of a contender that does `spoil` to what is expected. */

@@ -21,11 +21,9 @@ static void core_places(const cores_t *cores, core_place_t places[MOST_CORES]) {
     for (size_t i = 0; i < cores->n; i++) {
         AUTO_FREE char *path = mem_format(
             "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cores->allowed[i]);
-        AUTO_FREE char *text = NULL;
-        size_t size;
-        error_t ignored = ERROR_INIT;
+        char text[64];
         places[i] = (core_place_t){cores->allowed[i], cores->allowed[i]};
-        if (fs_read(path, &text, &size, &ignored) == STATUS_OK)
+        if (fs_first_line(path, text, sizeof text))
             places[i].physical = atoi(text);
     }
 }

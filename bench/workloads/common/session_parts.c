@@ -139,13 +139,13 @@ char *results_text(json_t *results) {
 status_t output_write(const char *name, const float *values, size_t n, const char *folder,
                       error_t *err) {
     AUTO_FREE char *path = mem_format("%s/%s.npy", folder, name);
-    return npy_write_f32(path, values, &n, 1, err);
+    return npy_write(path, "f4", values, &n, 1, err);
 }
 
 status_t output_write_scale(const char *name, double scale, const char *folder, error_t *err) {
     const size_t one = 1;
     AUTO_FREE char *path = mem_format("%s/%s.scale.npy", folder, name);
-    return npy_write_f64(path, &scale, &one, 1, err);
+    return npy_write(path, "f8", &scale, &one, 1, err);
 }
 
 /* ==== device time ============================================================================= */
