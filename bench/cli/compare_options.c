@@ -136,10 +136,8 @@ status_t repeat_command(const cli_args_t *args, error_t *err) {
     bool sweeps = false;
     TRY(cli_read(args, &options, err));
     TRY(repeat_find_sweeps(options.operands, &sweeps, err));
-    options.run_options = cli_given(args, is_of_run);
-    status_t status = check_repeat(args, sweeps, &options, err);
-    if (status == STATUS_OK)
-        status = sweeps ? repeat_sweeps(&options, err) : repeat_runs(&options, err);
-    text_list_free(&options.run_options);
-    return status;
+    AUTO(text_list_free) text_list_t given = cli_given(args, is_of_run);
+    options.run_options = given;
+    TRY(check_repeat(args, sweeps, &options, err));
+    return sweeps ? repeat_sweeps(&options, err) : repeat_runs(&options, err);
 }

@@ -373,12 +373,14 @@ static status_t check_run(const cli_args_t *args, const cluster_options_t *optio
     return check_command(&all, err);
 }
 
-static void add_named(const cli_args_t *args, const char *const *names, text_list_t *to) {
+static text_list_t named(const cli_args_t *args, const char *const *names) {
+    text_list_t given = {0};
     for (; *names != NULL; names++) {
         const text_list_t *values = cli_all(args, *names);
         if (values->n > 0)
-            text_list_add_format(to, "--%s=%s", *names, values->items[values->n - 1]);
+            text_list_add_format(&given, "--%s=%s", *names, values->items[values->n - 1]);
     }
+    return given;
 }
 
 /* Lines of a script are made of them. */
@@ -407,17 +409,16 @@ static status_t check_all(const cli_args_t *args, const cluster_options_t *optio
 }
 
 status_t cluster_command(const cli_args_t *args, error_t *err) {
-    static const char *const FOR_ALL[] = {"partition", "account", "qos", "time", NULL};
-    static const char *const FOR_SHARDS[] = {"gres", "constraint", NULL};
-    cluster_options_t options = {.root = args->root, .run = args->operands, .print = stdout};
+    AUTO(text_list_free)
+    text_list_t for_all = named(args, NAMES("partition", "account", "qos", "time"));
+    AUTO(text_list_free) text_list_t for_shards = named(args, NAMES("gres", "constraint"));
+    text_list_add_all(&for_shards, cli_all(args, "sbatch-option"));
+    cluster_options_t options = {.root = args->root,
+                                 .run = args->operands,
+                                 .for_all = for_all,
+                                 .for_shards = for_shards,
+                                 .print = stdout};
     TRY(cli_read(args, &options, err));
-    add_named(args, FOR_ALL, &options.for_all);
-    add_named(args, FOR_SHARDS, &options.for_shards);
-    text_list_add_all(&options.for_shards, cli_all(args, "sbatch-option"));
-    status_t status = check_all(args, &options, err);
-    if (status == STATUS_OK)
-        status = cluster_submit(&options, err);
-    text_list_free(&options.for_all);
-    text_list_free(&options.for_shards);
-    return status;
+    TRY(check_all(args, &options, err));
+    return cluster_submit(&options, err);
 }

@@ -162,28 +162,23 @@ static status_t name_out(char **out, error_t *err) {
                            *out);
 }
 
-static status_t find_paths(const cluster_options_t *options, cluster_paths_t *paths,
-                           char **out_folder, error_t *err) {
-    *paths = (cluster_paths_t){0};
+static status_t find_paths(const cluster_options_t *options, cluster_paths_t *paths, char **out,
+                           error_t *err) {
     AUTO_FREE char *program = NULL, *here = getcwd(NULL, 0);
     if (here == NULL)
         return error_set(err, STATUS_USAGE, "the current folder: %s", strerror(errno));
-    char *out = absolute(options->out, here);
-    status_t status = name_out(&out, err);
-    const char *all[] = {here, out, options->root};
-    if (status == STATUS_OK)
-        status = fs_executable(&program, err);
-    for (size_t i = 0; i < sizeof all / sizeof *all && status == STATUS_OK; i++)
-        status = check_path(all[i], err);
-    if (status == STATUS_OK) {
-        paths->here = text_shell(here);
-        paths->root = text_shell(options->root);
-        paths->program = text_shell(program);
-        paths->out = text_shell(out);
-        paths->name = text_shell(strrchr(out, '/') + 1);
-    }
-    *out_folder = out;
-    return status;
+    *out = absolute(options->out, here);
+    TRY(name_out(out, err));
+    TRY(fs_executable(&program, err));
+    const char *const all[] = {here, *out, options->root};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        TRY(check_path(all[i], err));
+    *paths = (cluster_paths_t){.here = text_shell(here),
+                               .root = text_shell(options->root),
+                               .program = text_shell(program),
+                               .out = text_shell(*out),
+                               .name = text_shell(strrchr(*out, '/') + 1)};
+    return STATUS_OK;
 }
 
 /* ---- files and jobs -------------------------------------------------------------------------- */
@@ -263,19 +258,16 @@ static status_t go(const cluster_options_t *options, const char *out, const scri
 }
 
 status_t cluster_submit(const cluster_options_t *options, error_t *err) {
-    cluster_paths_t paths;
+    AUTO(free_paths) cluster_paths_t paths = {0};
     AUTO_FREE char *out = NULL;
-    status_t status = find_paths(options, &paths, &out, err);
-    if (status == STATUS_OK) {
-        script_t scripts[N_SCRIPTS] = {
-            [SHARDS] = {fs_join(out, "shard.sh"), script_of_shards(options, &paths)},
-            [MERGE] = {fs_join(out, "merge.sh"), script_of_merge(options, &paths)}};
-        status = go(options, out, scripts, err);
-        for (size_t i = 0; i < N_SCRIPTS; i++) {
-            free(scripts[i].path);
-            free(scripts[i].text);
-        }
+    TRY(find_paths(options, &paths, &out, err));
+    script_t scripts[N_SCRIPTS] = {
+        [SHARDS] = {fs_join(out, "shard.sh"), script_of_shards(options, &paths)},
+        [MERGE] = {fs_join(out, "merge.sh"), script_of_merge(options, &paths)}};
+    const status_t status = go(options, out, scripts, err);
+    for (size_t i = 0; i < N_SCRIPTS; i++) {
+        free(scripts[i].path);
+        free(scripts[i].text);
     }
-    free_paths(&paths);
     return status;
 }

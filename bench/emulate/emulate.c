@@ -230,19 +230,15 @@ static bool take_choice(const emulation_t *e, const char *text, case_t *spec) {
 static status_t case_of(const emulation_t *e, const char *dtype, size_t which, case_t *spec,
                         error_t *err) {
     *spec = example_small(e->workload, dtype, which);
-    status_t status = STATUS_OK;
-    for (size_t i = 0; i < e->sets->n && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < e->sets->n; i++) {
         size_t param;
-        value_t value;
+        AUTO(value_free) value_t value = {0};
         if (take_choice(e, e->sets->items[i], spec))
             continue;
-        status = read_set(e, e->sets->items[i], &param, &value, err);
-        if (status != STATUS_OK)
-            break;
+        TRY(read_set(e, e->sets->items[i], &param, &value, err));
         replace(spec, example_with(e->workload, spec, param, &value));
-        value_free(&value);
     }
-    return status;
+    return STATUS_OK;
 }
 
 /* ---- a rung in a case -------------------------------------------------------------------------- */
@@ -260,16 +256,11 @@ static status_t build(const emulation_t *e, rung_t *rung, const case_t *spec, er
     AUTO(text_list_free) text_list_t defines = {0};
     e->workload->constants(spec, &defines);
     AUTO_FREE char *joined = text_list_join(&defines, "\n");
-    status_t status = STATUS_OK;
-    if (rung->defines == NULL || strcmp(rung->defines, joined) != 0) {
-        host_program_free(&rung->program);
-        free(rung->defines);
-        rung->defines = joined;
-        joined = NULL;
-        status = host_program_build(&e->tools, rung->source, &defines, rung->folder, &rung->program,
-                                    err);
-    }
-    return status;
+    if (rung->defines != NULL && strcmp(rung->defines, joined) == 0)
+        return STATUS_OK;
+    host_program_free(&rung->program);
+    mem_set_text(&rung->defines, joined);
+    return host_program_build(&e->tools, rung->source, &defines, rung->folder, &rung->program, err);
 }
 
 typedef struct expected {
@@ -300,7 +291,7 @@ static status_t run_in(rung_t *rung, const case_t *spec, const expected_t *expec
 
 static status_t try_rung(const emulation_t *e, rung_t *rung, const case_t *spec,
                          const expected_t *expected, error_t *err) {
-    AUTO_FREE char *folder = NULL;
+    AUTO(fs_remove_temporary) char *folder = NULL;
     if (rung->wrong != NULL)
         return STATUS_OK;
     TRY(build(e, rung, spec, err));
@@ -314,9 +305,7 @@ static status_t try_rung(const emulation_t *e, rung_t *rung, const case_t *spec,
         return STATUS_OK;
     }
     TRY(fs_temporary_folder_in(e->folder, &folder, err));
-    const status_t status = run_in(rung, spec, expected, folder, err);
-    fs_remove_tree(folder, NULL);
-    return status;
+    return run_in(rung, spec, expected, folder, err);
 }
 
 /* ---- all cases --------------------------------------------------------------------------------- */
@@ -324,7 +313,7 @@ static status_t try_rung(const emulation_t *e, rung_t *rung, const case_t *spec,
 static status_t try_rungs(emulation_t *e, const case_t *spec, contender_t *oracle, uint64_t seed,
                           error_t *err) {
     const description_t *d = described_find(e->workload->name);
-    reference_t reference = {0};
+    AUTO(reference_free) reference_t reference = {0};
     status_t status = oracle->active ? contender_reference(oracle, 0, &reference, err)
                                      : error_set(err, STATUS_USAGE, "%s", oracle->result.reason);
     if (status != STATUS_OK)
@@ -335,7 +324,6 @@ static status_t try_rungs(emulation_t *e, const case_t *spec, contender_t *oracl
     for (size_t i = 0; i < e->n && status == STATUS_OK; i++)
         status = try_rung(e, &e->rungs[i], spec, &expected, err);
     described_data_release(data);
-    reference_free(&reference);
     return status;
 }
 
@@ -364,27 +352,25 @@ static status_t try_case(emulation_t *e, const case_t *spec, worker_link_t *work
 
 static status_t try_cases(emulation_t *e, error_t *err) {
     const description_t *d = described_find(e->workload->name);
-    workers_t workers = {.root = e->root};
+    AUTO(workers_free) workers_t workers = {.root = e->root};
     worker_link_t *worker;
     AUTO(case_free) case_t defaults = example_case(e->workload, d->dtypes.items[0], false);
-    status_t status = workers_start(&workers, &defaults, "", TIMEOUT_S, &worker, err);
+    TRY(workers_start(&workers, &defaults, "", TIMEOUT_S, &worker, err));
     AUTO(text_list_free) text_list_t done = {0};
-    for (size_t i = 0; i < d->dtypes.n * EXAMPLES && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < d->dtypes.n * EXAMPLES; i++) {
         AUTO(case_free) case_t spec = {0};
-        status = case_of(e, d->dtypes.items[i / EXAMPLES], i % EXAMPLES, &spec, err);
+        TRY(case_of(e, d->dtypes.items[i / EXAMPLES], i % EXAMPLES, &spec, err));
         AUTO_FREE char *sizes = example_sizes_text(&spec);
-        if (status == STATUS_OK && !text_list_has(&done, sizes) &&
-            example_is_possible(e->workload, &spec)) {
-            text_list_add(&done, sizes);
-            e->cases++;
-            status = try_case(e, &spec, worker, err);
-        }
+        if (text_list_has(&done, sizes) || !example_is_possible(e->workload, &spec))
+            continue;
+        text_list_add(&done, sizes);
+        e->cases++;
+        TRY(try_case(e, &spec, worker, err));
     }
-    if (status == STATUS_OK && e->cases == 0)
-        status = error_set(err, STATUS_USAGE, "no case at these sizes: %s",
-                           e->workload->condition != NULL ? e->workload->condition : "see above");
-    workers_free(&workers);
-    return status;
+    if (e->cases > 0)
+        return STATUS_OK;
+    return error_set(err, STATUS_USAGE, "no case at these sizes: %s",
+                     e->workload->condition != NULL ? e->workload->condition : "see above");
 }
 
 /* ---- the command ------------------------------------------------------------------------------- */
@@ -450,15 +436,14 @@ status_t emulate_check_options(const emulate_options_t *options, error_t *err) {
 
 static status_t open_rungs(emulation_t *e, const text_list_t *names, error_t *err) {
     AUTO_FREE char *folder = workload_folder(e->root, e->workload);
-    status_t status = STATUS_OK;
     e->rungs = mem_zeroed(names->n + 1, sizeof *e->rungs);
-    for (size_t i = 0; i < names->n && status == STATUS_OK; i++) {
+    for (size_t i = 0; i < names->n; i++) {
         AUTO_FREE char *path = mem_format("%s/%s.cu", folder, names->items[i]);
         e->rungs[i].name = names->items[i];
         e->rungs[e->n++].folder = mem_format("%s/rung_%s", e->folder, names->items[i]);
-        status = source_get(&e->sources, e->root, path, &e->rungs[i].source, err);
+        TRY(source_get(&e->sources, e->root, path, &e->rungs[i].source, err));
     }
-    return status;
+    return STATUS_OK;
 }
 
 static void close_emulation(emulation_t *e) {
@@ -470,34 +455,24 @@ static void close_emulation(emulation_t *e) {
         free(rung->wrong);
         free(rung->left_out);
     }
-    if (e->folder != NULL)
-        fs_remove_tree(e->folder, NULL);
+    fs_remove_temporary(&e->folder);
     free(e->rungs);
-    free(e->folder);
     free(e->headers);
     host_tools_close(&e->tools);
     source_set_free(&e->sources);
 }
 
 status_t emulate_rungs(const emulate_options_t *options, error_t *err) {
+    AUTO(close_emulation)
     emulation_t e = {.workload = options->workload, .root = options->root, .sets = options->sets};
     AUTO(text_list_free) text_list_t names = {0};
-    status_t status = host_tools_open(e.root, &e.tools, err);
-    if (status == STATUS_OK)
-        status = choose_rungs(&e, options->variant, &names, err);
-    if (status == STATUS_OK)
-        status = fs_temporary_folder(&e.folder, err);
-    if (status == STATUS_OK)
-        status = open_rungs(&e, &names, err);
-    if (status == STATUS_OK)
-        status = host_tools_prepare(&e.tools, e.headers = fs_join(e.folder, "headers"), err);
-    if (status == STATUS_OK) {
-        printf("rungs on the CPU, at small sizes:\n");
-        fflush(stdout);
-        status = try_cases(&e, err);
-    }
-    if (status == STATUS_OK)
-        status = print_rungs(&e, err);
-    close_emulation(&e);
-    return status;
+    TRY(host_tools_open(e.root, &e.tools, err));
+    TRY(choose_rungs(&e, options->variant, &names, err));
+    TRY(fs_temporary_folder(&e.folder, err));
+    TRY(open_rungs(&e, &names, err));
+    TRY(host_tools_prepare(&e.tools, e.headers = fs_join(e.folder, "headers"), err));
+    printf("rungs on the CPU, at small sizes:\n");
+    fflush(stdout);
+    TRY(try_cases(&e, err));
+    return print_rungs(&e, err);
 }

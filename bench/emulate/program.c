@@ -110,9 +110,8 @@ static status_t add_arrays(const described_data_t *data, const char *folder, siz
                              : array->is_weight ? "weight"
                                                 : "input",
                              bytes, shape->name, path);
-        const status_t status =
-            array->is_input ? fs_write_atomic(path, data->values[order[o]], bytes, err) : STATUS_OK;
-        TRY(status);
+        if (array->is_input)
+            TRY(fs_write_atomic(path, data->values[order[o]], bytes, err));
     }
     text_list_add_format(plan, "array workspace %zu workspace -", workspace_bytes);
     return STATUS_OK;
@@ -411,18 +410,13 @@ static void set_reason(host_program_t *program, const char *log, const char *fol
 /* What decides whether a compiled header fits comes first. */
 static void list_options(const host_tools_t *tools, const char *language, text_list_t *argv) {
     /* Its messages are read. Fibers jump between stacks, which _FORTIFY_SOURCE, the default of some, takes for an error. */
-    const char *const options[] = {
-        "env",   "LC_ALL=C",          tools->compiler,        "-std=c++17", "-O1",
-        "-w",    "-U_FORTIFY_SOURCE", "-fno-strict-aliasing", "-pthread",   "-x",
-        language};
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        text_list_add(argv, options[i]);
+    text_list_add_words(argv, "env", "LC_ALL=C", tools->compiler, "-std=c++17", "-O1", "-w",
+                        "-U_FORTIFY_SOURCE", "-fno-strict-aliasing", "-pthread", "-x", language,
+                        NULL);
 }
 
 static void list_inputs(const host_tools_t *tools, const text_list_t *defines, const char *folder,
                         const char *output, text_list_t *argv) {
-    /* Kernels are found by name. */
-    const char *const options[] = {"-o", output, "-rdynamic", "-ldl"};
     for (size_t i = 0; i < defines->n; i++)
         text_list_add_format(argv, "-D%s", defines->items[i]);
     if (tools->headers != NULL)
@@ -431,35 +425,27 @@ static void list_inputs(const host_tools_t *tools, const text_list_t *defines, c
     text_list_add_format(argv, "-I%s/kernels/emulation", tools->root);
     text_list_add_format(argv, "-I%s/kernels/emulation/cuda", tools->root);
     text_list_add_format(argv, "%s/program.cc", folder);
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        text_list_add(argv, options[i]);
-}
-
-static status_t run(text_list_t *argv, subprocess_result_t *result, error_t *err) {
-    text_list_take(argv, NULL); /* terminator */
-    return subprocess_run((const char *const *)argv->items, NULL, COMPILE_TIMEOUT_S, result, err);
+    /* Kernels are found by name. */
+    text_list_add_words(argv, "-o", output, "-rdynamic", "-ldl", NULL);
 }
 
 status_t host_tools_prepare(host_tools_t *tools, const char *headers, error_t *err) {
-    subprocess_result_t result;
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
     AUTO(text_list_free) text_list_t argv = {0};
     TRY(fs_make_folders(headers, err));
     /* The compiled header does not fit a program whose constants have names that the header uses: then it reads this. */
     AUTO_FREE char *beside = fs_join(headers, "host_cuda.h"),
                    *text =
                        mem_format("#include \"%s/kernels/emulation/host_cuda.h\"\n", tools->root);
-    const status_t written = fs_write_atomic(beside, text, strlen(text), err);
-    TRY(written);
+    TRY(fs_write_atomic(beside, text, strlen(text), err));
     list_options(tools, "c++-header", &argv);
     text_list_add_format(&argv, "%s/kernels/emulation/host_cuda.h", tools->root);
     text_list_add(&argv, "-o");
     text_list_add_format(&argv, "%s/host_cuda.h.gch", headers);
-    const status_t status = run(&argv, &result, err);
-    if (status == STATUS_OK) { /* otherwise programs compile it, and say what is wrong */
-        tools->headers = result.exit_code == 0 ? headers : NULL;
-        subprocess_result_free(&result);
-    }
-    return status;
+    TRY(subprocess_run(text_list_argv(&argv), NULL, COMPILE_TIMEOUT_S, &result, err));
+    if (result.exit_code == 0) /* otherwise programs compile it, and say what is wrong */
+        tools->headers = headers;
+    return STATUS_OK;
 }
 
 void host_tools_close(host_tools_t *tools) {
@@ -471,24 +457,22 @@ status_t host_program_build(const host_tools_t *tools, const source_t *source,
                             const text_list_t *defines, const char *folder, host_program_t *program,
                             error_t *err) {
     *program = (host_program_t){0};
-    status_t status = write_program(tools->root, source, folder, program, err);
-    if (status != STATUS_OK || program->reason != NULL)
-        return status;
+    TRY(write_program(tools->root, source, folder, program, err));
+    if (program->reason != NULL)
+        return STATUS_OK;
     AUTO_FREE char *output = fs_join(folder, "program");
     AUTO(text_list_free) text_list_t argv = {0};
-    subprocess_result_t result;
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
     list_options(tools, "c++", &argv);
     list_inputs(tools, defines, folder, output, &argv);
-    status = run(&argv, &result, err);
-    if (status == STATUS_OK && result.exit_code == 0 && !result.timed_out)
-        program->path = mem_text(output);
-    else if (status == STATUS_OK && result.timed_out)
+    TRY(subprocess_run(text_list_argv(&argv), NULL, COMPILE_TIMEOUT_S, &result, err));
+    if (result.timed_out)
         program->reason = mem_format("%s takes over %.0f s", tools->compiler, COMPILE_TIMEOUT_S);
-    else if (status == STATUS_OK)
+    else if (result.exit_code == 0)
+        program->path = mem_text(output);
+    else
         set_reason(program, result.err, folder);
-    if (status == STATUS_OK)
-        subprocess_result_free(&result);
-    return status;
+    return STATUS_OK;
 }
 
 void host_program_free(host_program_t *program) {

@@ -42,9 +42,7 @@ static status_t load_array(const char *folder, const char *name, npy_t *array, d
     double scale;
     TRY(read_scale(folder, name, &scale, err));
     AUTO_FREE char *path = array_path(folder, name);
-    const status_t status = npy_read(path, array, err);
-    if (status != STATUS_OK)
-        return status;
+    TRY(npy_read(path, array, err));
     *norm = fmax(difference_norm(array), scale * scale * (double)array->n);
     return STATUS_OK;
 }
