@@ -9,13 +9,9 @@
 
 uint64_t secret_seed(void) {
     uint64_t seed;
-    do {
-        if (getentropy(&seed, sizeof seed) != 0) {
-            perror("bench: the system gives no random numbers");
-            exit(EXIT_FAILURE);
-        }
-        seed >>= 11;
-    } while (seed == 0);
+    do
+        seed = rng_secret() >> 11;
+    while (seed == 0);
     return seed;
 }
 
@@ -132,8 +128,8 @@ uint64_t rng_mix(uint64_t bits) {
 uint64_t rng_secret(void) {
     uint64_t secret;
     if (getentropy(&secret, sizeof secret) != 0) {
-        perror("getentropy");
-        abort();
+        perror("bench: the system gives no random numbers");
+        exit(EXIT_FAILURE);
     }
     return secret;
 }

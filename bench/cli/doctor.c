@@ -357,15 +357,12 @@ static void find_nvtx(finding_list_t *findings) {
 }
 
 static void find_gnuplot(finding_list_t *findings) {
-    AUTO(subprocess_result_free) subprocess_result_t result = {0};
-    error_t ignored = ERROR_INIT;
-    const char *const argv[] = {"gnuplot", "--version", NULL};
-    const bool found =
-        subprocess_run(argv, NULL, 120, &result, &ignored) == STATUS_OK && result.exit_code == 0;
-    if (found)
-        result.out[strcspn(result.out, "\n")] = '\0';
-    finding_t *finding =
-        add(findings, &COMPONENTS[GNUPLOT], found, found ? result.out : "not on $PATH");
+    AUTO_FREE char *version =
+        subprocess_output((const char *const[]){"gnuplot", "--version", NULL}, TIMEOUT_S);
+    if (version != NULL)
+        version[strcspn(version, "\n")] = '\0';
+    finding_t *finding = add(findings, &COMPONENTS[GNUPLOT], version != NULL,
+                             version != NULL ? version : "not on $PATH");
     finding->install = arena_keep(&findings->texts, package_install(&CHART_GNUPLOT));
 }
 

@@ -122,7 +122,7 @@ typedef struct engine {
     /* Open device number `index`; add "device.…", "versions.…" and "once_ns.…" (one-time costs) to
      * `facts`. */
     status_t (*start)(int index, void **state, environment_t *facts, error_t *err);
-    void (*stop)(void *state);
+    void (*stop)(void *state); /* NULL: nothing is to be done */
     /* Is the device still usable? NULL: always. */
     status_t (*check)(void *state, error_t *err);
 } engine_t;

@@ -165,14 +165,6 @@ static char *pathspec_without(const char *folder, const char *except) {
     return spec != NULL ? spec : mem_text(".");
 }
 
-/* The output of a git command; NULL if it fails. The caller frees it. */
-static char *output_of(const char *const *argv) {
-    AUTO(subprocess_result_free) subprocess_result_t result = {0};
-    error_t ignored = ERROR_INIT;
-    const status_t status = subprocess_run(argv, NULL, TIMEOUT_S, &result, &ignored);
-    return status == STATUS_OK && result.exit_code == 0 ? mem_text(result.out) : NULL;
-}
-
 /* Its name, and what it says if it is source: a log that grows is no other code. */
 static void hash_unknown(hash_t *hash, const char *path) {
     static const char *const SOURCES[] = {".c", ".h", ".cpp", ".hpp", ".cu", ".cuh", ".py"};
@@ -196,7 +188,8 @@ static void hash_changes(const char *folder, const char *spec, git_state_t *stat
     const char *const list[] = {"git",      "-c",       "core.quotePath=false", "-C", folder,
                                 "ls-files", "--others", "--exclude-standard",   "--", ".",
                                 spec,       NULL};
-    AUTO_FREE char *changed = output_of(diff), *unknown = output_of(list);
+    AUTO_FREE char *changed = subprocess_output(diff, TIMEOUT_S),
+                   *unknown = subprocess_output(list, TIMEOUT_S);
     hash_t *hash = hash_new();
     hash_add_text(hash, changed != NULL ? changed : "");
     char *rest = unknown;
@@ -213,7 +206,7 @@ bool git_read(const char *folder, const char *except, git_state_t *state) {
     const char *const argv[] = {"git",      "--no-optional-locks", "-C", folder, "status",
                                 "--branch", "--porcelain=v2",      "--", ".",    spec,
                                 NULL};
-    AUTO_FREE char *status = fs_exists(git) ? output_of(argv) : NULL;
+    AUTO_FREE char *status = fs_exists(git) ? subprocess_output(argv, TIMEOUT_S) : NULL;
     const bool read = status != NULL && parse_status(status, state);
     if (read && state->dirty)
         hash_changes(folder, spec, state);

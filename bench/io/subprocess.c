@@ -439,6 +439,13 @@ status_t subprocess_run(const char *const *argv, const char *input, double timeo
     return run_with(argv, streams, timeout_s, result, err);
 }
 
+char *subprocess_output(const char *const *argv, double timeout_s) {
+    AUTO(subprocess_result_free) subprocess_result_t result = {0};
+    error_t ignored = ERROR_INIT;
+    const status_t status = subprocess_run(argv, NULL, timeout_s, &result, &ignored);
+    return status == STATUS_OK && result.exit_code == 0 ? mem_text(result.out) : NULL;
+}
+
 status_t subprocess_run_keep(const char *const *argv, size_t most, double timeout_s,
                              subprocess_result_t *result, error_t *err) {
     const streams_t streams = {.out.most = most, .err.most = KEPT_BYTES};

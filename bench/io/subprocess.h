@@ -34,6 +34,8 @@ typedef struct subprocess_result {
  * program leaves running in its group at its end. */
 status_t subprocess_run(const char *const *argv, const char *input, double timeout_s,
                         subprocess_result_t *result, error_t *err);
+/* What a program prints that ends well; else NULL. The caller frees it. */
+char *subprocess_output(const char *const *argv, double timeout_s);
 /* The same for a program that prints up to `most` bytes. */
 status_t subprocess_run_keep(const char *const *argv, size_t most, double timeout_s,
                              subprocess_result_t *result, error_t *err);

@@ -139,24 +139,12 @@ static status_t make_command(const sanitizer_t *sanitizer, const char *tool, int
                              text_list_t *argv, error_t *err) {
     AUTO_FREE char *self = NULL;
     TRY(fs_executable(&self, err));
-    const bool synccheck = strcmp(tool, "synccheck") == 0;
     /* Without CUPTI, which cannot be used under the sanitizer. By default synccheck tracks only a
      * few barriers in shared memory; 4096 were too few for a training of ten layers. */
-    const char *const words[] = {"env",
-                                 "BENCH_CUPTI=none",
-                                 sanitizer->path,
-                                 "--tool",
-                                 tool,
-                                 synccheck ? "--num-cuda-barriers" : NULL,
-                                 synccheck ? "65536" : NULL,
-                                 "--print-limit",
-                                 "50",
-                                 self,
-                                 "worker",
-                                 "--engine=cuda"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (words[i] != NULL)
-            text_list_add(argv, words[i]);
+    text_list_add_words(argv, "env", "BENCH_CUPTI=none", sanitizer->path, "--tool", tool, NULL);
+    if (strcmp(tool, "synccheck") == 0)
+        text_list_add_words(argv, "--num-cuda-barriers", "65536", NULL);
+    text_list_add_words(argv, "--print-limit", "50", self, "worker", "--engine=cuda", NULL);
     text_list_add_format(argv, "--device=%d", device);
     return STATUS_OK;
 }

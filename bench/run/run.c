@@ -58,32 +58,19 @@ static status_t steps(run_t *run, error_t *err) {
     return measure(run, err) == STATUS_OK ? run_print(run, err) : run_add_resume_hint(run, err);
 }
 
-static bool is_broken(const case_state_t *state) {
-    return state->broken;
-}
-
-static bool is_unsound(const case_state_t *state) {
-    return state->unsound;
-}
-
-static bool is_known(const case_state_t *state) {
-    return state->finished != 0;
-}
-
 /* Broken or unsound cases fail the run. */
 static status_t verdict(const run_t *run, error_t *err) {
-    const size_t n = run_count(run, is_known), n_broken = run_count(run, is_broken),
-                 n_unsound = run_count(run, is_unsound);
+    const case_counts_t n = run_count(run);
     if (run->journal_changed != NULL)
         return error_set(err, STATUS_FAILED, "%s", run->journal_changed);
-    if (n_broken > 0)
+    if (n.broken > 0)
         return error_set(err, STATUS_FAILED, "%zu of %zu cases were wrong or failed (in %s)",
-                         n_broken, n, run->folder);
-    if (n_unsound > 0)
+                         n.broken, n.known, run->folder);
+    if (n.unsound > 0)
         return error_set(err, STATUS_FAILED,
                          "compute-sanitizer found errors in the programs of %zu of %zu cases (in "
                          "%s/logs)",
-                         n_unsound, n, run->folder);
+                         n.unsound, n.known, run->folder);
     return STATUS_OK;
 }
 

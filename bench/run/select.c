@@ -267,14 +267,20 @@ void run_make_states(run_t *run) {
         run_let_leave(run, pass);
 }
 
-size_t run_count(const run_t *run, bool (*is)(const case_state_t *state)) {
-    size_t n = 0;
+static void count(const case_state_t *states, size_t n, case_counts_t *counts) {
+    for (size_t i = 0; i < n; i++) {
+        counts->known += states[i].finished != 0;
+        counts->broken += states[i].broken;
+        counts->unsound += states[i].unsound;
+    }
+}
+
+case_counts_t run_count(const run_t *run) {
+    case_counts_t counts = {0};
     for (size_t s = 0; run->states != NULL && s < run->n_sweeps; s++)
-        for (size_t i = 0; i < run->sweeps[s].n_cases; i++)
-            n += is(&run->states[s][i]);
-    for (size_t i = 0; i < N_CALIBRATIONS; i++)
-        n += is(&run->calibrations[i]);
-    return n;
+        count(run->states[s], run->sweeps[s].n_cases, &counts);
+    count(run->calibrations, N_CALIBRATIONS, &counts);
+    return counts;
 }
 
 static unsigned most_passes(const run_t *run, bool least) {

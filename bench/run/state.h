@@ -165,8 +165,11 @@ void run_make_states(run_t *run);
 bool run_is_retried(const run_t *run, const case_result_t *before);
 /* After this pass: where the number of passes is open, have the cases leave that have enough (docs/measuring.md). */
 void run_let_leave(run_t *run, unsigned pass);
-/* The number of cases that `is` holds for, those of the calibration too. */
-size_t run_count(const run_t *run, bool (*is)(const case_state_t *state));
+/* Of all cases, those of the calibration too. */
+typedef struct case_counts {
+    size_t known, broken, unsound;
+} case_counts_t;
+case_counts_t run_count(const run_t *run);
 /* The most passes of any sweep, and the most that any takes in any case. */
 unsigned run_passes(const run_t *run);
 unsigned run_least_passes(const run_t *run);

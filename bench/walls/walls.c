@@ -64,22 +64,10 @@ static text_list_t devices(void) {
 }
 
 static void add_bubblewrap(const wall_folders_t *folders, text_list_t *argv) {
-    static const char *const ALWAYS[] = {"bwrap",
-                                         "--die-with-parent",
-                                         "--unshare-pid",
-                                         "--unshare-ipc",
-                                         "--cap-drop",
-                                         "ALL",
-                                         "--ro-bind",
-                                         "/",
-                                         "/",
-                                         "--dev",
-                                         "/dev",
-                                         "--proc",
-                                         "/proc"};
     AUTO(text_list_free) text_list_t devices = walls_devices();
-    for (size_t i = 0; i < sizeof ALWAYS / sizeof *ALWAYS; i++)
-        text_list_add(argv, ALWAYS[i]);
+    text_list_add_words(argv, "bwrap", "--die-with-parent", "--unshare-pid", "--unshare-ipc",
+                        "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc",
+                        "/proc", NULL);
     add_each(argv, "--dev-bind", &devices, true);
     add_each(argv, "--tmpfs", &folders->hidden, false);
     add_each(argv, "--bind", &folders->open, true);
@@ -129,18 +117,12 @@ static char *refusal(walls_kind_t kind) {
 
 /* "bubblewrap 0.8.0". The caller frees it. */
 static char *bubblewrap_version(void) {
-    AUTO(subprocess_result_free) subprocess_result_t result = {0};
-    error_t ignored = ERROR_INIT;
-    char *text = mem_text("bubblewrap");
-    const char *const argv[] = {"bwrap", "--version", NULL};
-    if (subprocess_run(argv, NULL, TRY_S, &result, &ignored) == STATUS_OK &&
-        result.exit_code == 0 && text_starts(result.out, "bubblewrap ")) {
-        result.out[strcspn(result.out, "\n")] = '\0';
-        free(text);
-        text = mem_text(result.out);
-        text_make_plain(text);
-    }
-    return text;
+    AUTO_FREE char *said =
+        subprocess_output((const char *const[]){"bwrap", "--version", NULL}, TRY_S);
+    if (said == NULL || !text_starts(said, "bubblewrap "))
+        return mem_text("bubblewrap");
+    said[strcspn(said, "\n")] = '\0';
+    return text_plain(said);
 }
 
 walls_t walls_find(void) {

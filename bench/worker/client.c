@@ -18,11 +18,12 @@
 
 enum { QUOTED_BYTES = 600 };
 
-/* Start with {0}. Read what there is, without waiting. */
-static void stderr_tail_read(stderr_tail_t *tail, int fd) {
+/* Read what there is, without waiting. */
+static void keep_stderr(worker_link_t *link) {
+    stderr_tail_t *tail = &link->tail;
     char chunk[STDERR_KEPT];
     ssize_t n;
-    while ((n = read(fd, chunk, sizeof chunk)) > 0) {
+    while ((n = read(link->child.err_fd, chunk, sizeof chunk)) > 0) {
         const size_t bytes = (size_t)n;
         if (tail->bytes + bytes > STDERR_KEPT) {
             const size_t drop = tail->bytes + bytes - STDERR_KEPT;
@@ -36,10 +37,7 @@ static void stderr_tail_read(stderr_tail_t *tail, int fd) {
     }
 }
 
-static void stderr_tail_begin_request(stderr_tail_t *tail) {
-    tail->request = tail->bytes;
-}
-
+/* Those from a byte on, the last of which are where Python prints the exception. Valid until the next call. */
 static const char *last_lines(stderr_tail_t *tail, size_t first) {
     while (tail->bytes > first && strchr("\n\r ", tail->text[tail->bytes - 1]) != NULL)
         tail->text[--tail->bytes] = '\0';
@@ -51,11 +49,6 @@ static const char *last_lines(stderr_tail_t *tail, size_t first) {
             from = line + 1;
     }
     return from;
-}
-
-/* The last lines, where Python prints the exception. Valid until the next call. */
-static const char *stderr_tail_lines(stderr_tail_t *tail) {
-    return last_lines(tail, 0);
 }
 
 /* Those of the current request; "" if one of them is in `reason`, which then says the same. */
@@ -95,11 +88,7 @@ void worker_link_free(worker_link_t *link) {
     text_list_free(&link->argv);
 }
 
-/* ---- stderr and failures --------------------------------------------------------------------- */
-
-static void keep_stderr(worker_link_t *link) {
-    stderr_tail_read(&link->tail, link->child.err_fd);
-}
+/* ---- failures -------------------------------------------------------------------------------- */
 
 /* Walls end with exit code 128 + N if signal N ended what is behind them. */
 static void unwrap(char how[64]) {
@@ -130,7 +119,7 @@ __attribute__((format(printf, 3, 4))) static status_t give_up(worker_link_t *lin
     keep_stderr(link);
     reap(link, how);
     link->killed_by_signal = text_starts(how, "signal ");
-    const char *lines = stderr_tail_lines(&link->tail);
+    const char *lines = last_lines(&link->tail, 0);
     return error_set(err, STATUS_FAILED, "worker %s %s (%s)%s%s", link->label, what, how,
                      lines[0] != '\0' ? "; stderr: " : "", lines);
 }
@@ -169,8 +158,7 @@ static ssize_t send_some(worker_link_t *link, const char *line, size_t left) {
     return n;
 }
 
-static status_t send_line(worker_link_t *link, const char *line, int64_t deadline_ns,
-                          error_t *err) {
+static status_t send_line(worker_link_t *link, const char *line, error_t *err) {
     size_t left = strlen(line);
     while (left > 0) {
         ssize_t n = send_some(link, line, left);
@@ -182,7 +170,7 @@ static status_t send_line(worker_link_t *link, const char *line, int64_t deadlin
         if (n < 0 && errno != EAGAIN && errno != EINTR)
             return give_up_dead(link, err);
         struct pollfd in = {.fd = link->child.in_fd, .events = POLLOUT};
-        if (clock_ns() > deadline_ns)
+        if (clock_ns() > link->deadline_ns)
             return give_up(link, err, "does not read its requests");
         poll(&in, 1, 100);
         keep_stderr(link);
@@ -226,7 +214,7 @@ static bool is_interrupted(void) {
     return interrupted != NULL && *interrupted;
 }
 
-static status_t receive_line(worker_link_t *link, int64_t deadline_ns, error_t *err) {
+static status_t receive_line(worker_link_t *link, error_t *err) {
     bool ended = false;
     int64_t interrupted_ns = INT64_MAX;
     link->line_bytes = 0;
@@ -235,7 +223,7 @@ static status_t receive_line(worker_link_t *link, int64_t deadline_ns, error_t *
             return give_up_dead(link, err);
         if (link->line_bytes > LINE_MOST)
             return give_up(link, err, "answered with a line of over 64 MiB");
-        if (clock_ns() > deadline_ns)
+        if (clock_ns() > link->deadline_ns)
             return give_up(link, err, "did not answer in time");
         if (clock_ns() > interrupted_ns)
             return give_up(link, err, "was interrupted");
@@ -264,11 +252,10 @@ static status_t check_answer(worker_link_t *link, const char *id, const json_t *
     return STATUS_OK;
 }
 
-static status_t send_request(worker_link_t *link, const json_t *request, int64_t deadline_ns,
-                             error_t *err) {
+static status_t send_request(worker_link_t *link, const json_t *request, error_t *err) {
     AUTO_FREE char *text = json_dumps(request, JSON_COMPACT);
     AUTO_FREE char *line = mem_format("%s\n", text);
-    return send_line(link, line, deadline_ns, err);
+    return send_line(link, line, err);
 }
 
 static status_t printed(worker_link_t *link, const char *line, const char *when, error_t *err) {
@@ -287,9 +274,10 @@ static status_t no_answer(worker_link_t *link, const json_error_t *why, error_t 
                    no_number ? ": JSON has no NaN or Infinity, expected a number or null" : "");
 }
 
-static status_t receive_answer(worker_link_t *link, const json_t *request, int64_t deadline_ns,
-                               json_t **answer, error_t *err) {
-    TRY(receive_line(link, deadline_ns, err));
+status_t worker_link_receive(worker_link_t *link, const json_t *request, json_t **answer,
+                             error_t *err) {
+    *answer = NULL;
+    TRY(receive_line(link, err));
     const size_t length = strlen(link->line);
     json_error_t why = {.text = ""};
     *answer = json_loads(link->line, JSON_REJECT_DUPLICATES, &why);
@@ -319,15 +307,9 @@ status_t worker_link_send(worker_link_t *link, const json_t *request, double tim
         return error_set(err, STATUS_FAILED, "worker %s is not running", link->label);
     link->deadline_ns = deadline_in(timeout_s);
     keep_stderr(link);
-    stderr_tail_begin_request(&link->tail);
+    link->tail.request = link->tail.bytes;
     subprocess_waiting(); /* before the request: the answer may be a time */
-    return send_request(link, request, link->deadline_ns, err);
-}
-
-status_t worker_link_receive(worker_link_t *link, const json_t *request, json_t **answer,
-                             error_t *err) {
-    *answer = NULL;
-    return receive_answer(link, request, link->deadline_ns, answer, err);
+    return send_request(link, request, err);
 }
 
 status_t worker_link_ask(worker_link_t *link, json_t *request, double timeout_s, json_t **answer,
@@ -380,13 +362,14 @@ static json_t *hello_request(void) {
 }
 
 /* False: its server cannot, link->unforked says why. */
-static bool fork_process(worker_link_t *link, int64_t deadline_ns) {
+static bool fork_process(worker_link_t *link) {
     error_t why = ERROR_INIT;
     free(link->unforked);
     link->unforked = NULL;
-    link->forked = link->server != NULL && link->fork(link->server, &link->argv, link->tag,
-                                                      (double)(deadline_ns - clock_ns()) / 1e9,
-                                                      &link->child, &why) == STATUS_OK;
+    link->forked =
+        link->server != NULL &&
+        link->fork(link->server, &link->argv, link->tag,
+                   (double)(link->deadline_ns - clock_ns()) / 1e9, &link->child, &why) == STATUS_OK;
     if (link->server != NULL && !link->forked)
         link->unforked = mem_text(why.text);
     return link->forked;
@@ -402,26 +385,26 @@ static status_t start_process(worker_link_t *link, error_t *err) {
 }
 
 /* Start the process and send it hello; the answer may take seconds. */
-static status_t launch(worker_link_t *link, int64_t deadline_ns, error_t *err) {
+static status_t launch(worker_link_t *link, error_t *err) {
     link->killed_by_signal = link->died = link->declined = false;
     link->tail = (stderr_tail_t){0};
     link->generation++;
     free(link->tag);
     link->tag = link->is_server ? mem_format("%*s", SERVER_TAG_BYTES, "")
                                 : mem_format("%s %u", link->label, link->generation);
-    if (!fork_process(link, deadline_ns)) {
+    if (!fork_process(link)) {
         if (link->unforked != NULL && is_interrupted())
             return error_set(err, STATUS_FAILED, "%s", link->unforked);
         TRY(start_process(link, err));
     }
     link->running = true;
     json_auto_t *request = hello_request();
-    return send_request(link, request, deadline_ns, err);
+    return send_request(link, request, err);
 }
 
-static status_t receive_hello(worker_link_t *link, int64_t deadline_ns, error_t *err) {
+static status_t receive_hello(worker_link_t *link, error_t *err) {
     json_auto_t *answer = NULL, *request = hello_request();
-    TRY(receive_answer(link, request, deadline_ns, &answer, err));
+    TRY(worker_link_receive(link, request, &answer, err));
     const json_t *version = json_object_get(answer, "protocol");
     link->declined = !worker_answer_is_ok(answer);
     if (link->declined)
@@ -438,10 +421,10 @@ static status_t receive_hello(worker_link_t *link, int64_t deadline_ns, error_t 
 }
 
 static status_t start_once(worker_link_t *link, double timeout_s, error_t *err) {
-    const int64_t deadline_ns = deadline_in(timeout_s);
-    status_t status = link->running ? STATUS_OK : launch(link, deadline_ns, err);
+    link->deadline_ns = deadline_in(timeout_s);
+    status_t status = link->running ? STATUS_OK : launch(link, err);
     if (status == STATUS_OK)
-        status = receive_hello(link, deadline_ns, err);
+        status = receive_hello(link, err);
     if (status != STATUS_OK)
         worker_link_stop(link);
     return status;
@@ -484,8 +467,10 @@ status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err) 
 
 void worker_link_launch(worker_link_t *link, double timeout_s) {
     error_t ignored = ERROR_INIT;
-    if (!link->running && link->cannot == NULL)
-        launch(link, deadline_in(timeout_s), &ignored);
+    if (link->running || link->cannot != NULL)
+        return;
+    link->deadline_ns = deadline_in(timeout_s);
+    launch(link, &ignored);
 }
 
 void worker_links_add(worker_link_t ***links, size_t *n, worker_link_t *link) {
@@ -505,30 +490,21 @@ void worker_links_start(worker_link_t *const *links, size_t n, double timeout_s)
     }
 }
 
-static status_t say_bye(worker_link_t *link, double timeout_s, error_t *err) {
-    json_auto_t *answer = NULL;
-    status_t status =
-        worker_link_ask(link, json_pack("{s:s}", "op", "bye"), timeout_s, &answer, err);
-    return status;
-}
-
-/* After bye a process still writes a profiler's report. False: too late. */
-static bool wait_for_exit(worker_link_t *link, int64_t deadline_ns) {
-    while (!subprocess_has_ended(&link->child)) {
-        if (clock_ns() > deadline_ns)
-            return false;
+/* After bye a process still writes a profiler's report. */
+static void wait_for_exit(worker_link_t *link, int64_t deadline_ns) {
+    while (!subprocess_has_ended(&link->child) && clock_ns() <= deadline_ns) {
         keep_stderr(link); /* a full pipe would block it */
         clock_sleep_ns(EXIT_POLL_NS);
     }
-    return true;
 }
 
 void worker_links_stop(worker_link_t *const *links, size_t n) {
-    const int64_t deadline_ns = clock_ns() + BYE_S * INT64_C(1000000000);
+    const int64_t deadline_ns = deadline_in(BYE_S);
     for (size_t i = 0; i < n; i++) {
+        json_auto_t *answer = NULL;
         error_t ignored = ERROR_INIT; /* a failure ends it */
         if (links[i]->running)
-            say_bye(links[i], BYE_S, &ignored);
+            worker_link_ask(links[i], json_pack("{s:s}", "op", "bye"), BYE_S, &answer, &ignored);
     }
     for (size_t i = 0; i < n; i++) {
         char how[64];

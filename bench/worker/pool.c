@@ -344,10 +344,8 @@ static status_t check_python(char *python, const char *variable, error_t *err) {
         AUTO_FREE char *install = package_install(&package);
         return error_set(err, STATUS_USAGE, "no python3 on $PATH: %s", install);
     }
-    char *program = fs_find_program(python); /* a variable may hold a name */
-    bool exists = program != NULL;
-    free(program);
-    if (exists)
+    AUTO_FREE char *program = fs_find_program(python); /* a variable may hold a name */
+    if (program != NULL)
         return STATUS_OK;
     return error_set(err, STATUS_USAGE,
                      "$%s is not a program (%s): unset it, or set it to a Python interpreter",
@@ -356,27 +354,26 @@ static status_t check_python(char *python, const char *variable, error_t *err) {
 
 status_t workers_find_python(const char *root, const char *other_root, const char *engine,
                              char **python, error_t *err) {
-    choice_t choice = choose_python(root, other_root, engine);
-    const status_t status = check_python(choice.python, choice.variable, err);
-    *python = status == STATUS_OK ? mem_text(choice.python) : NULL;
-    free_choice(&choice);
-    return status;
+    AUTO(free_choice) choice_t choice = choose_python(root, other_root, engine);
+    *python = NULL;
+    TRY(check_python(choice.python, choice.variable, err));
+    *python = mem_text(choice.python);
+    return STATUS_OK;
 }
 
 status_t workers_describe_python(const char *root, const char *engine, char **text, error_t *err) {
-    choice_t choice = choose_python(root, NULL, engine);
-    const status_t status = check_python(choice.python, choice.variable, err);
+    AUTO(free_choice) choice_t choice = choose_python(root, NULL, engine);
     const bool is_active = choice.variable != NULL && choice.folder != NULL;
-    *text = status != STATUS_OK ? NULL
-            : is_active
+    *text = NULL;
+    TRY(check_python(choice.python, choice.variable, err));
+    *text = is_active
                 ? mem_format("%s: the active environment, $%s", choice.python, choice.variable)
             : choice.variable != NULL ? mem_format("%s: from $%s", choice.python, choice.variable)
             : choice.folder != NULL
                 ? mem_format("%s: the %s's environment", choice.python,
                              folders_installed(root) ? "current folder" : "checkout")
                 : mem_format("%s: python3 on $PATH", choice.python);
-    free_choice(&choice);
-    return status;
+    return STATUS_OK;
 }
 
 /* CUDA then shows only the device with this index among those that it shows now, as the first. */
@@ -395,20 +392,14 @@ static status_t python_argv(const workers_t *workers, const case_t *spec, text_l
                             error_t *err) {
     AUTO_FREE char *script = folders_worker(workers->root, spec->engine);
     AUTO_FREE char *python = NULL;
-    status_t status = STATUS_OK;
     if (!fs_exists(script))
-        status = error_set(err, STATUS_USAGE, "engine \"%s\" has no worker: %s does not exist",
-                           spec->engine, script);
-    else
-        status = workers_find_python(workers->root, workers->own_root, spec->engine, &python, err);
-    if (status == STATUS_OK && workers->device > 0 && strcmp(spec->device, "cuda") == 0)
+        return error_set(err, STATUS_USAGE, "engine \"%s\" has no worker: %s does not exist",
+                         spec->engine, script);
+    TRY(workers_find_python(workers->root, workers->own_root, spec->engine, &python, err));
+    if (workers->device > 0 && strcmp(spec->device, "cuda") == 0)
         show_only(workers->device, argv);
-    if (status == STATUS_OK) {
-        const char *const words[] = {python, script, "--device", spec->device};
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-            text_list_add(argv, words[i]);
-    }
-    return status;
+    text_list_add_words(argv, python, script, "--device", spec->device, NULL);
+    return STATUS_OK;
 }
 
 /* Shared and removed by us, because a killed worker cannot remove its files. */
@@ -624,13 +615,14 @@ static bool has_owner(const char *tag, const void *context) {
 
 static bool is_worker(pid_t pid, const void *context) {
     const guard_t *guard = context;
-    for (size_t side = 0; side < GUARD_SIDES; side++)
-        for (size_t i = 0; guard->sides[side] != NULL && i < guard->sides[side]->n; i++)
-            if (guard->sides[side]->items[i]->child.pid == pid)
+    for (size_t s = 0; s < GUARD_SIDES; s++) {
+        const workers_t *side = guard->sides[s];
+        for (size_t i = 0; side != NULL && i < side->n; i++)
+            if (side->items[i]->child.pid == pid)
                 return true;
-    for (size_t side = 0; side < GUARD_SIDES; side++)
-        if (guard->sides[side] != NULL && forks_have(&guard->sides[side]->forks, pid))
+        if (side != NULL && forks_have(&side->forks, pid))
             return true;
+    }
     return false;
 }
 

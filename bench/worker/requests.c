@@ -29,12 +29,8 @@ static status_t start_cpu(int index, void **state, environment_t *facts, error_t
     return STATUS_OK;
 }
 
-static void stop_cpu(void *state) {
-    (void)state;
-}
-
-const engine_t engine_cpu = {.name = "cpu", .start = start_cpu, .stop = stop_cpu};
-const engine_t engine_null = {.name = "null", .start = start_cpu, .stop = stop_cpu};
+const engine_t engine_cpu = {.name = "cpu", .start = start_cpu};
+const engine_t engine_null = {.name = "null", .start = start_cpu};
 
 static status_t start_cuda(int index, void **state, environment_t *facts, error_t *err) {
     gpu_t *gpu = mem_zeroed(1, sizeof *gpu);

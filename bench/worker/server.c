@@ -324,7 +324,7 @@ status_t worker_serve(const worker_options_t *options, error_t *err) {
         drop_session(&worker, worker.sessions[0]);
     free(worker.sessions);
     trace_session_stop(&worker.trace);
-    if (worker.started)
+    if (worker.started && worker.engine->stop != NULL)
         worker.engine->stop(worker.state);
     environment_free(&worker.facts);
     /* The supervisor takes a closed answer stream for the death of the worker. After a failure keep

@@ -475,9 +475,10 @@ static status_t merge(const devices_t *devices, const char *program, error_t *er
 
 /* ---- all steps ------------------------------------------------------------------------------- */
 
-static status_t steps(devices_t *devices, char **program, error_t *err) {
+static status_t steps(devices_t *devices, error_t *err) {
     run_t *run = devices->run;
     bool broken = false;
+    AUTO_FREE char *program = NULL;
     TRY(read_list(devices, err));
     TRY(run_load_sweeps(run, err));
     run_note_load(run);
@@ -485,11 +486,11 @@ static status_t steps(devices_t *devices, char **program, error_t *err) {
     TRY(survey(devices, err));
     TRY(share_cores(devices, err));
     TRY(prepare_folders(devices, err));
-    TRY(fs_executable(program, err));
-    TRY(measure(devices, *program, &broken, err));
+    TRY(fs_executable(&program, err));
+    TRY(measure(devices, program, &broken, err));
     if (*run->interrupted)
         return STATUS_OK;
-    TRY(merge(devices, *program, err));
+    TRY(merge(devices, program, err));
     TRY(run_print_workload(run, NULL, err));
     TRY(run_print(run, err));
     return broken ? error_set(err, STATUS_FAILED,
@@ -500,9 +501,8 @@ static status_t steps(devices_t *devices, char **program, error_t *err) {
 
 status_t run_on_devices(run_t *run, error_t *err) {
     AUTO_FREE devices_t *devices = mem_zeroed(1, sizeof *devices);
-    AUTO_FREE char *program = NULL;
     devices->run = run;
-    const status_t status = steps(devices, &program, err);
+    const status_t status = steps(devices, err);
     for (size_t i = 0; i < devices->n; i++) {
         free(devices->items[i].name);
         free(devices->items[i].folder);
