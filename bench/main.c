@@ -14,12 +14,10 @@
 #include <string.h>
 
 static status_t unknown_command(const char *name, error_t *err) {
-    size_t n;
-    const cli_command_t *commands = commands_all(&n);
-    AUTO_FREE const char **names = mem_zeroed(n, sizeof *names);
-    for (size_t i = 0; i < n; i++)
-        names[i] = commands[i].name;
-    const char *nearest = text_nearest(name, names, n);
+    AUTO(text_list_free) text_list_t names = {0};
+    for (const cli_command_t *command = commands_all(); command->name != NULL; command++)
+        text_list_add(&names, command->name);
+    const char *nearest = text_nearest(name, (const char *const *)names.items, names.n);
     if (nearest != NULL)
         return error_set(err, STATUS_USAGE, "unknown command \"%s\"; did you mean \"%s\"?", name,
                          nearest);

@@ -280,16 +280,16 @@ static const cli_command_t COMMANDS[] = {
      "--open.\n"
      "bench run takes bubblewrap (bwrap) instead, where it is installed.",
      WALL_OPTIONS, wall_command, NULL, NULL},
+    {0},
 };
 
-const cli_command_t *commands_all(size_t *n) {
-    *n = sizeof COMMANDS / sizeof *COMMANDS;
+const cli_command_t *commands_all(void) {
     return COMMANDS;
 }
 
 const cli_command_t *commands_find(const char *name) {
-    for (size_t i = 0; i < sizeof COMMANDS / sizeof *COMMANDS; i++)
-        if (strcmp(COMMANDS[i].name, name) == 0)
-            return &COMMANDS[i];
+    for (const cli_command_t *command = COMMANDS; command->name != NULL; command++)
+        if (strcmp(command->name, name) == 0)
+            return command;
     return NULL;
 }

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-const cli_command_t *commands_all(size_t *n);
+const cli_command_t *commands_all(void);              /* ends with a NULL name */
 const cli_command_t *commands_find(const char *name); /* NULL when unknown */
 
 /* Commands and options from other files. */

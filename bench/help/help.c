@@ -5,7 +5,6 @@
 #include "version.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ==== completion ============================================================================== */
@@ -14,8 +13,8 @@
  * is not known is a file. */
 
 /* Words that a command takes: "[workloads|variants]", "new NAME | check DIR…". Names in capitals are the user's. */
-static text_list_t words_of(const cli_command_t *command) {
-    text_list_t parts = text_split(command->operands, '|'), words = {0};
+static char *words_of(const cli_command_t *command) {
+    AUTO(text_list_free) text_list_t parts = text_split(command->operands, '|'), words = {0};
     for (size_t i = 0; i < parts.n; i++) {
         const char *word = parts.items[i] + strspn(parts.items[i], " [");
         size_t n = 0;
@@ -24,13 +23,7 @@ static text_list_t words_of(const cli_command_t *command) {
         if (n > 0 && strchr(" ]", word[n]) != NULL)
             text_list_add_format(&words, "%.*s", (int)n, word);
     }
-    text_list_free(&parts);
-    return words;
-}
-
-static void print_words(const text_list_t *words, FILE *out) {
-    for (size_t i = 0; i < words->n; i++)
-        fprintf(out, "%s%s", i > 0 ? " " : "", words->items[i]);
+    return text_list_join(&words, " ");
 }
 
 static void print_choices(const cli_option_t *option, FILE *out) {
@@ -39,17 +32,15 @@ static void print_choices(const cli_option_t *option, FILE *out) {
 }
 
 static void print_names(FILE *out) {
-    size_t n;
-    const cli_command_t *commands = commands_all(&n);
-    for (size_t i = 0; i < n; i++)
-        fprintf(out, "%s ", commands[i].name);
+    for (const cli_command_t *command = commands_all(); command->name != NULL; command++)
+        fprintf(out, "%s ", command->name);
 }
 
 /* ---- bash -------------------------------------------------------------------------------------- */
 
 /* Branches of a case of COMMAND:WORD_BEFORE:WORD. */
 static void print_bash_command(const cli_command_t *command, FILE *out) {
-    AUTO(text_list_free) text_list_t words = words_of(command);
+    AUTO_FREE char *words = words_of(command);
     for (const cli_option_t *option = command->options; option->name != NULL; option++) {
         if (option->argument == NULL)
             continue;
@@ -66,16 +57,11 @@ static void print_bash_command(const cli_command_t *command, FILE *out) {
     for (const cli_option_t *option = command->options; option->name != NULL; option++)
         fprintf(out, "--%s ", option->name);
     fputs("--help' ;;\n", out);
-    if (words.n > 0) {
-        fprintf(out, "    %s:*) words='", command->name);
-        print_words(&words, out);
-        fputs("' ;;\n", out);
-    }
+    if (words[0] != '\0')
+        fprintf(out, "    %s:*) words='%s' ;;\n", command->name, words);
 }
 
 static void print_bash(FILE *out) {
-    size_t n;
-    const cli_command_t *commands = commands_all(&n);
     fputs("# Completion of bench for bash, made by: bench help --completion bash\n"
           "_bench() {\n"
           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=\n"
@@ -89,8 +75,8 @@ static void print_bash(FILE *out) {
     fputs("help --version' ;;\n    help:*) words='", out);
     print_names(out);
     fputs("' ;;\n", out);
-    for (size_t i = 0; i < n; i++)
-        print_bash_command(&commands[i], out);
+    for (const cli_command_t *command = commands_all(); command->name != NULL; command++)
+        print_bash_command(command, out);
     fputs("    esac\n"
           "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
           "}\n"
@@ -138,31 +124,26 @@ static void print_zsh_option(const cli_option_t *option, FILE *out) {
 }
 
 static void print_zsh_command(const cli_command_t *command, FILE *out) {
-    AUTO(text_list_free) text_list_t words = words_of(command);
+    AUTO_FREE char *words = words_of(command);
     fprintf(out, "    %s)\n        _arguments", command->name);
     for (const cli_option_t *option = command->options; option->name != NULL; option++)
         print_zsh_option(option, out);
     fputs(" \\\n            '--help[list the options]'", out);
-    if (words.n > 0) {
-        fputs(" \\\n            '1:what:(", out);
-        print_words(&words, out);
-        fputs(")'", out);
-    }
+    if (words[0] != '\0')
+        fprintf(out, " \\\n            '1:what:(%s)'", words);
     fputs(" \\\n            '*:file:_files' ;;\n", out);
 }
 
 static void print_zsh(FILE *out) {
-    size_t n;
-    const cli_command_t *commands = commands_all(&n);
     fputs("#compdef bench\n"
           "# Completion of bench for zsh, made by: bench help --completion zsh\n"
           "_bench() {\n"
           "    local -a commands\n"
           "    commands=(\n",
           out);
-    for (size_t i = 0; i < n; i++) {
-        fprintf(out, "        '%s:", commands[i].name);
-        put_zsh(commands[i].summary, out);
+    for (const cli_command_t *command = commands_all(); command->name != NULL; command++) {
+        fprintf(out, "        '%s:", command->name);
+        put_zsh(command->summary, out);
         fputs("'\n", out);
     }
     fputs("        'help:list the options of a command'\n"
@@ -176,8 +157,8 @@ static void print_zsh(FILE *out) {
           "    (( CURRENT-- ))\n"
           "    case $words[1] in\n",
           out);
-    for (size_t i = 0; i < n; i++)
-        print_zsh_command(&commands[i], out);
+    for (const cli_command_t *command = commands_all(); command->name != NULL; command++)
+        print_zsh_command(command, out);
     fputs("    esac\n"
           "}\n"
           "if [ \"$funcstack[1]\" = _bench ]; then _bench \"$@\"; else compdef _bench bench; fi\n",
@@ -229,11 +210,9 @@ static const struct {
 };
 
 void help_overview(FILE *out) {
-    size_t n;
-    const cli_command_t *commands = commands_all(&n);
     fprintf(out, "usage: bench COMMAND [options]\n\n%s\n", PURPOSE);
-    for (size_t i = 0; i < n; i++)
-        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
+    for (const cli_command_t *command = commands_all(); command->name != NULL; command++)
+        fprintf(out, "  %-9s %s\n", command->name, command->summary);
     fprintf(out,
             "\n  bench help COMMAND lists a command's options; bench --version prints the "
             "version.\n\nexit codes: %s",
@@ -308,8 +287,6 @@ static void put_command(const cli_command_t *command, FILE *out) {
 }
 
 void help_man(FILE *out) {
-    size_t n;
-    const cli_command_t *commands = commands_all(&n);
     fprintf(out,
             ".TH BENCH 1 \"\" \"bench %s\" \"User Commands\"\n.nh\n.ad l\n"
             ".SH NAME\nbench \\- hand\\-written CUDA against PyTorch and others, every result "
@@ -317,8 +294,8 @@ void help_man(FILE *out) {
             BENCH_VERSION);
     put(PURPOSE, out);
     fputs(".SH COMMANDS\n", out);
-    for (size_t i = 0; i < n; i++)
-        put_command(&commands[i], out);
+    for (const cli_command_t *command = commands_all(); command->name != NULL; command++)
+        put_command(command, out);
     fputs(".SH EXIT STATUS\n", out);
     put(EXIT_CODES, out);
     fputs(".SH ENVIRONMENT\n", out);
