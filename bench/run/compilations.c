@@ -148,18 +148,16 @@ static compilation_t *find_draws(run_t *run, unsigned most, size_t *n) {
     size_t capacity = 0;
     compilation_t *found = NULL;
     for (unsigned draw = 2; draw <= most; draw++)
-        for (size_t s = 0; s < run->n_sweeps; s++)
-            for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
-                const case_state_t *state = &run->states[s][i];
-                const bool is_missing = (state->drawn >> (draw - 1) & 1) == 0;
-                if (state->draw == 0 || !(state->compile_ns >= LONG_COMPILATION_NS) ||
-                    !is_missing || state->finished != 0 || state->dropped ||
-                    draw > run->sweeps[s].measure.draws)
-                    continue;
-                mem_grow(&found, *n, &capacity, sizeof *found);
-                found[(*n)++] = (compilation_t){
-                    .spec = &run->sweeps[s].cases[i], .draw = draw, .first_ns = state->compile_ns};
-            }
+        for (run_case_t at = {0}; run_next_case(run, &at);) {
+            const case_state_t *state = at.state;
+            const bool is_missing = (state->drawn >> (draw - 1) & 1) == 0;
+            if (state->draw == 0 || !(state->compile_ns >= LONG_COMPILATION_NS) || !is_missing ||
+                state->finished != 0 || state->dropped || draw > at.sweep->measure.draws)
+                continue;
+            mem_grow(&found, *n, &capacity, sizeof *found);
+            found[(*n)++] =
+                (compilation_t){.spec = at.spec, .draw = draw, .first_ns = state->compile_ns};
+        }
     return found;
 }
 

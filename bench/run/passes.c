@@ -174,14 +174,12 @@ static double shortest_pass_s(const run_t *run) {
 }
 
 static bool is_left(const run_t *run, unsigned pass) {
-    for (size_t s = 0; s < run->n_sweeps; s++)
-        for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
-            const case_state_t *state = &run->states[s][i];
-            const bool finished = (state->finished >> (pass - 1) & 1) != 0;
-            if (!state->dropped && !finished && !case_has_left(state, pass) &&
-                pass <= run->sweeps[s].measure.passes)
-                return true;
-        }
+    for (run_case_t at = {0}; run_next_case(run, &at);) {
+        const bool finished = (at.state->finished >> (pass - 1) & 1) != 0;
+        if (!at.state->dropped && !finished && !case_has_left(at.state, pass) &&
+            pass <= at.sweep->measure.passes)
+            return true;
+    }
     return false;
 }
 

@@ -48,23 +48,18 @@ static status_t add_programs(run_t *run, const compile_options_t *compile, error
         TRY(add_calibration(run, compile, "device", "02_barrier", err));
         TRY(add_calibration(run, compile, "device", "01_read", err));
     }
-    for (size_t s = 0; s < run->n_sweeps; s++)
-        for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
-            const case_t *spec = &run->sweeps[s].cases[i];
-            TRY(add_oracle(run, compile, &run->sweeps[s], spec, err));
-            if (run->arch != NULL || is_in_c(spec))
-                TRY(compile_add(compile, spec, run->arch, &run->programs, &index, err));
-        }
+    for (run_case_t at = {0}; run_next_case(run, &at);) {
+        TRY(add_oracle(run, compile, at.sweep, at.spec, err));
+        if (run->arch != NULL || is_in_c(at.spec))
+            TRY(compile_add(compile, at.spec, run->arch, &run->programs, &index, err));
+    }
     return STATUS_OK;
 }
 
 static bool has_described_on_gpu(const run_t *run) {
-    for (size_t s = 0; s < run->n_sweeps; s++)
-        for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
-            const case_t *spec = &run->sweeps[s].cases[i];
-            if (strcmp(spec->device, "cuda") == 0 && described_find(spec->workload) != NULL)
-                return true;
-        }
+    for (run_case_t at = {0}; run_next_case(run, &at);)
+        if (strcmp(at.spec->device, "cuda") == 0 && described_find(at.spec->workload) != NULL)
+            return true;
     return false;
 }
 
@@ -149,19 +144,17 @@ static double work_of(const case_t *spec) {
 /* For each program the unmeasured case with the least work: kernels run far slower under a tool,
  * and a size that does not fill a block exposes missing bounds checks. `chosen`: one for each, NULL. */
 static status_t choose_cases(run_t *run, const case_t **chosen, error_t *err) {
-    for (size_t s = 0; s < run->n_sweeps; s++)
-        for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
-            const case_t *spec = &run->sweeps[s].cases[i];
-            const program_t *program;
-            if (case_is_complete(&run->states[s][i], run->sweeps[s].measure.passes))
-                continue;
-            TRY(run_find_program(run, spec, &program, err));
-            if (program == NULL || program->status != PROGRAM_OK || is_in_c(spec))
-                continue;
-            size_t at = (size_t)(program - run->programs.items);
-            if (chosen[at] == NULL || work_of(spec) < work_of(chosen[at]))
-                chosen[at] = spec;
-        }
+    for (run_case_t at = {0}; run_next_case(run, &at);) {
+        const program_t *program;
+        if (case_is_complete(at.state, at.sweep->measure.passes))
+            continue;
+        TRY(run_find_program(run, at.spec, &program, err));
+        if (program == NULL || program->status != PROGRAM_OK || is_in_c(at.spec))
+            continue;
+        const case_t **least = &chosen[program - run->programs.items];
+        if (*least == NULL || work_of(at.spec) < work_of(*least))
+            *least = at.spec;
+    }
     return STATUS_OK;
 }
 

@@ -7,7 +7,6 @@
 #include "io/subprocess.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -122,19 +121,15 @@ status_t run_check(const run_options_t *options, error_t *err) {
 static void print_plan(run_t *state) {
     FILE *out = state->options->print;
     size_t n = 0, skipped = 0;
-    for (size_t s = 0; s < state->n_sweeps; s++) {
-        const sweep_t *sweep = &state->sweeps[s];
-        for (size_t i = 0; i < sweep->n_cases; i++, n++) {
-            case_status_t status;
-            const case_t *spec = &sweep->cases[i];
-            AUTO_FREE char *reason = run_drop_reason(state, spec, &status);
-            if (reason == NULL && strcmp(spec->device, "cuda") == 0) /* its worker would decline */
-                reason = mem_text(state->no_gpu);
-            const char *action = reason == NULL ? "run" : status == CASE_FAILED ? "fail" : "skip";
-            fprintf(out, "%-8s %s%s%s\n", action, spec->id, reason != NULL ? "  — " : "",
-                    reason != NULL ? reason : "");
-            skipped += reason != NULL;
-        }
+    for (run_case_t at = {0}; run_next_case(state, &at); n++) {
+        case_status_t status;
+        AUTO_FREE char *reason = run_drop_reason(state, at.spec, &status);
+        if (reason == NULL && strcmp(at.spec->device, "cuda") == 0) /* its worker would decline */
+            reason = mem_text(state->no_gpu);
+        const char *action = reason == NULL ? "run" : status == CASE_FAILED ? "fail" : "skip";
+        fprintf(out, "%-8s %s%s%s\n", action, at.spec->id, reason != NULL ? "  — " : "",
+                reason != NULL ? reason : "");
+        skipped += reason != NULL;
     }
     AUTO_FREE char *passes = run_passes_text(state);
     fprintf(out, "%zu cases in %s pass%s: %zu to run, %zu to skip\n", n, passes,

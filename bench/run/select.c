@@ -37,6 +37,18 @@ static group_t next_group(const sweep_t *sweep, bool quick, size_t *at) {
     return group;
 }
 
+bool run_next_case(const run_t *run, run_case_t *at) {
+    for (; at->s < run->n_sweeps && at->next == run->sweeps[at->s].n_cases; at->s++)
+        at->next = 0;
+    if (at->s == run->n_sweeps)
+        return false;
+    at->sweep = &run->sweeps[at->s];
+    at->spec = &at->sweep->cases[at->next];
+    at->state = run->states != NULL ? &run->states[at->s][at->next] : NULL;
+    at->next++;
+    return true;
+}
+
 group_t run_next_group(const run_t *run, size_t s, size_t *at) {
     const size_t first = *at;
     group_t group = next_group(&run->sweeps[s], run->options->quick, at);
@@ -240,27 +252,20 @@ bool run_is_retried(const run_t *run, const case_result_t *before) {
 
 void run_make_states(run_t *run) {
     size_t n = 0, most = 0;
-    for (size_t s = 0; s < run->n_sweeps; s++)
-        most += run->sweeps[s].n_cases;
-    AUTO_FREE named_state_t *all = mem_alloc((most + 1) * sizeof *all);
     run->states = mem_zeroed(run->n_sweeps, sizeof *run->states);
     for (size_t s = 0; s < run->n_sweeps; s++) {
-        const sweep_t *sweep = &run->sweeps[s];
-        run->states[s] = mem_zeroed(sweep->n_cases + 1, sizeof *run->states[s]);
-        for (size_t i = 0; i < sweep->n_cases; i++)
-            all[n++] = (named_state_t){sweep->cases[i].id, &run->states[s][i]};
+        run->states[s] = mem_zeroed(run->sweeps[s].n_cases + 1, sizeof *run->states[s]);
+        most += run->sweeps[s].n_cases;
     }
-    if (n > 0)
-        qsort(all, n, sizeof *all, by_id);
+    AUTO_FREE named_state_t *all = mem_alloc((most + 1) * sizeof *all);
+    for (run_case_t at = {0}; run_next_case(run, &at);)
+        all[n++] = (named_state_t){at.spec->id, at.state};
+    qsort(all, n, sizeof *all, by_id);
     for (size_t i = 0; i < run->record.n_cases; i++) {
         const case_result_t *before = &run->record.cases[i];
         const named_state_t key = {before->spec.id, NULL};
-        named_state_t *found = n > 0 ? bsearch(&key, all, n, sizeof *all, by_id) : NULL;
-        while (found != NULL && found > all && by_id(found - 1, &key) == 0)
-            found--; /* two sweeps may have the case */
-        if (run_is_retried(run, before))
-            continue;
-        for (; found != NULL && found < all + n && by_id(found, &key) == 0; found++)
+        const named_state_t *found = bsearch(&key, all, n, sizeof *all, by_id);
+        if (found != NULL && !run_is_retried(run, before))
             case_note(found->state, before);
     }
     for (unsigned pass = 1; pass < run_passes(run); pass++)
@@ -316,20 +321,12 @@ bool run_calibrates(const run_t *run) {
 
 /* ---- what is to come ------------------------------------------------------------------------- */
 
-/* How many cases of the sweep take the pass. */
-static size_t n_in_pass(const run_t *run, size_t s, unsigned pass) {
-    size_t n = 0;
-    for (size_t i = 0; i < run->sweeps[s].n_cases; i++)
-        n += !case_has_left(&run->states[s][i], pass);
-    return n;
-}
-
 bool run_expect_pass(run_t *run, unsigned pass) {
     size_t n = 0;
-    for (size_t s = 0; s < run->n_sweeps; s++) {
-        const measure_options_t *measure = &run->sweeps[s].measure;
-        if (pass > measure->least_passes && pass <= measure->passes)
-            n += n_in_pass(run, s, pass);
+    for (run_case_t at = {0}; run_next_case(run, &at);) {
+        const measure_options_t *measure = &at.sweep->measure;
+        n += pass > measure->least_passes && pass <= measure->passes &&
+             !case_has_left(at.state, pass);
     }
     run->progress.total += n;
     run->progress.is_open = pass < run_passes(run);
@@ -458,19 +455,17 @@ bool run_start_left(run_t *run) {
     AUTO_FREE worker_link_t **links = NULL;
     size_t n = 0;
     run_make_states(run);
-    for (size_t s = 0; s < run->n_sweeps; s++)
-        for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
-            const case_t *spec = &run->sweeps[s].cases[i];
-            worker_link_t *link;
-            error_t ignored = ERROR_INIT;
-            if (case_is_complete(&run->states[s][i], run->sweeps[s].measure.passes))
-                continue;
-            are_left = true;
-            if (!case_engine_is_built_in(spec->engine) &&
-                workers_find(&run->workers, spec, workers_asked_role(&run->workers), &link,
-                             &ignored) == STATUS_OK)
-                worker_links_add(&links, &n, link);
-        }
+    for (run_case_t at = {0}; run_next_case(run, &at);) {
+        worker_link_t *link;
+        error_t ignored = ERROR_INIT;
+        if (case_is_complete(at.state, at.sweep->measure.passes))
+            continue;
+        are_left = true;
+        if (!case_engine_is_built_in(at.spec->engine) &&
+            workers_find(&run->workers, at.spec, workers_asked_role(&run->workers), &link,
+                         &ignored) == STATUS_OK)
+            worker_links_add(&links, &n, link);
+    }
     worker_links_start(links, n, run->options->timeout_s);
     run_free_states(run);
     return are_left;
@@ -562,13 +557,11 @@ status_t run_resume_here(run_t *run, bool are_left, error_t *err) {
 
 const case_t *run_find_gpu_case(const run_t *run) {
     const case_t *found = NULL;
-    for (size_t s = 0; s < run->n_sweeps; s++)
-        for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
-            const case_t *spec = &run->sweeps[s].cases[i];
-            if (strcmp(spec->engine, "cuda") == 0)
-                return spec;
-            if (found == NULL && strcmp(spec->device, "cuda") == 0)
-                found = spec;
-        }
+    for (run_case_t at = {0}; run_next_case(run, &at);) {
+        if (strcmp(at.spec->engine, "cuda") == 0)
+            return at.spec;
+        if (found == NULL && strcmp(at.spec->device, "cuda") == 0)
+            found = at.spec;
+    }
     return found;
 }

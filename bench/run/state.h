@@ -159,6 +159,14 @@ char *run_shard(const run_t *run);
 void run_left_out(const run_options_t *options, text_list_t *engines);
 /* The group of sweep `s` that starts at case `*at`; moves `*at` past it. */
 group_t run_next_group(const run_t *run, size_t s, size_t *at);
+/* All cases of all sweeps, in their order: for (run_case_t at = {0}; run_next_case(run, &at);) */
+typedef struct run_case {
+    const sweep_t *sweep;
+    const case_t *spec;
+    case_state_t *state; /* NULL: the run has none yet */
+    size_t s, next;
+} run_case_t;
+bool run_next_case(const run_t *run, run_case_t *at);
 /* Allocate the states, with what run->record has as finished. */
 void run_make_states(run_t *run);
 /* Is this result from before --resume measured again, as --retry asks? */

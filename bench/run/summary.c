@@ -6,7 +6,6 @@
 #include "analysis/contenders.h"
 #include "analysis/speedup.h"
 #include "base/memory.h"
-#include "base/units.h"
 #include "io/json.h"
 #include "io/output.h"
 #include "model/result.h"
@@ -14,7 +13,6 @@
 #include "report/shown.h"
 #include "results/conditions.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { FEW_CASES = 4 };
@@ -51,15 +49,13 @@ static void print_record(const run_t *run, const record_t *record) {
 static bool is_compared(const run_t *run, const char *workload) {
     const char *engine = NULL;
     bool rival = false, others = false;
-    for (size_t s = 0; s < run->n_sweeps; s++)
-        for (size_t i = 0; i < run->sweeps[s].n_cases; i++) {
-            const case_t *spec = &run->sweeps[s].cases[i];
-            if (workload != NULL && strcmp(spec->workload, workload) != 0)
-                continue;
-            engine = engine == NULL ? spec->engine : engine;
-            others |= strcmp(spec->engine, engine) != 0;
-            rival |= engine_is_rival(spec->engine);
-        }
+    for (run_case_t at = {0}; run_next_case(run, &at);) {
+        if (workload != NULL && strcmp(at.spec->workload, workload) != 0)
+            continue;
+        engine = engine == NULL ? at.spec->engine : engine;
+        others |= strcmp(at.spec->engine, engine) != 0;
+        rival |= engine_is_rival(at.spec->engine);
+    }
     return rival && others;
 }
 

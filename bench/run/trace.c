@@ -12,7 +12,6 @@
 #include "io/output.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TRACE_MOST = 1 << 30 }; /* bytes */
@@ -242,10 +241,9 @@ static status_t trace_case(run_t *run, const case_t *spec, case_state_t *state, 
 }
 
 static status_t trace_all(run_t *run, trace_file_t *file, error_t *err) {
-    for (size_t s = 0; s < run->n_sweeps; s++) {
-        run->settings.measure = run->sweeps[s].measure;
-        for (size_t i = 0; i < run->sweeps[s].n_cases && !*run->interrupted; i++)
-            TRY(trace_case(run, &run->sweeps[s].cases[i], &run->states[s][i], file, err));
+    for (run_case_t at = {0}; !*run->interrupted && run_next_case(run, &at);) {
+        run->settings.measure = at.sweep->measure;
+        TRY(trace_case(run, at.spec, at.state, file, err));
     }
     return STATUS_OK;
 }

@@ -8,7 +8,6 @@
 #include "run/state.h"
 #include "workloads/common/workload.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_LISTED = 10, MOST_SHARDS = 100000 };
@@ -58,10 +57,8 @@ static status_t find_gaps(record_t *record, const char *root, gaps_t *gaps, erro
     status_t status = run_load_record_sweeps(&run, err);
     if (status == STATUS_OK)
         run_make_states(&run);
-    for (size_t s = 0; status == STATUS_OK && s < run.n_sweeps; s++)
-        for (size_t i = 0; i < run.sweeps[s].n_cases; i++)
-            note_case(gaps, &run.sweeps[s].cases[i], &run.states[s][i],
-                      run.sweeps[s].measure.passes);
+    for (run_case_t at = {0}; status == STATUS_OK && run_next_case(&run, &at);)
+        note_case(gaps, at.spec, at.state, at.sweep->measure.passes);
     run.record = (record_t){0};
     return status;
 }
