@@ -2,7 +2,6 @@
 #ifndef BENCH_BASE_HALF_H
 #define BENCH_BASE_HALF_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 

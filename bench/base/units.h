@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { UNITS_TEXT = 64 }; /* a buffer that holds any text made here */

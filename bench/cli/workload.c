@@ -12,7 +12,6 @@
 #include "worker/pool.h"
 #include "workloads/described/described.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ==== bench workload new ====================================================================== */

@@ -5,8 +5,6 @@
 #include "cli/args.h"
 #include "workloads/common/workload.h"
 
-#include <stdio.h>
-
 typedef struct workload_options {
     const char *root; /* the project's folder */
     const char *const *operands;

@@ -1,7 +1,6 @@
 #include "engine/launch.h"
 #include "base/memory.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_THREADS = 1024 }; /* of a block, on every architecture (see launch_shared_limit()) */

@@ -5,7 +5,6 @@
 
 #include "cuda/cubin.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct launch {

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "io/fs.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 #include "workloads/described/described.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include "workloads/common/workload.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bool runs_code(const contender_t *c) {

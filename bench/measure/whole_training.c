@@ -4,8 +4,6 @@
 #include "measure/contender.h"
 #include "workloads/described/described.h"
 
-#include <stdlib.h>
-
 /* A curve of more values has every tenth, and the last. */
 enum { MOST_VALUES = 1000, THINNED = 10 };
 
