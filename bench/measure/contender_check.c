@@ -64,40 +64,35 @@ static repeats_t repeats_of(const contender_t *c) {
 
 /* ---- the oracle ------------------------------------------------------------------------------ */
 
-/* Let verify(), if the oracle has one, check the outputs in `folder`. False if it cannot be asked. The caller frees the
- * complaint; NULL: they are right. */
+/* Let verify(), if the oracle has one, check the outputs in `folder`. False if it cannot be asked. `defined` may be NULL. The
+ * caller frees the complaint; NULL: they are right. */
 static bool ask_verify(contender_t *oracle, const char *folder, bool *defined, char **complaint) {
     json_auto_t *answer = ask_arrays(oracle, "verify", folder);
     const char *text = json_string_value(json_object_get(answer, "complaint"));
-    *defined = json_is_true(json_object_get(answer, "defined"));
+    if (defined != NULL)
+        *defined = json_is_true(json_object_get(answer, "defined"));
     *complaint = mem_text(text);
     return answer != NULL;
 }
 
-reference_t reference_for(const reference_t *reference, const case_t *spec) {
+/* The caller frees them. */
+static bounds_t *bounds_of(const case_t *spec, const reference_t *reference) {
     const workload_t *workload = workload_find(spec->workload);
-    reference_t own = *reference;
-    if (reference->bounds == NULL)
-        return own;
-    own.bounds = mem_zeroed(reference->names.n + 1, sizeof *own.bounds);
-    for (size_t i = 0; i < reference->names.n; i++) {
-        own.bounds[i] = workload->bounds(spec, reference->names.items[i]);
-        own.bounds[i].of_change = reference->bounds[i].of_change;
-        if (reference->verified)
-            own.bounds[i] = reference->bounds[i];
-    }
-    return own;
-}
-
-static void set_bounds(const case_t *spec, reference_t *reference) {
-    const workload_t *workload = workload_find(spec->workload);
-    if (workload->bounds == NULL || reference->names.n == 0)
-        return;
     bounds_t *bounds = mem_zeroed(reference->names.n, sizeof *bounds);
     for (size_t i = 0; i < reference->names.n; i++)
         bounds[i] = reference->verified ? (bounds_t){INFINITY, INFINITY, false, 0}
                                         : workload->bounds(spec, reference->names.items[i]);
-    reference_bound(reference, bounds);
+    return bounds;
+}
+
+reference_t reference_for(const reference_t *reference, const case_t *spec) {
+    reference_t own = *reference;
+    if (reference->bounds == NULL)
+        return own;
+    own.bounds = bounds_of(spec, reference);
+    for (size_t i = 0; i < reference->names.n; i++)
+        own.bounds[i].of_change = reference->bounds[i].of_change;
+    return own;
 }
 
 static status_t read_reference(contender_t *oracle, const json_t *answer, const char *folder,
@@ -106,16 +101,17 @@ static status_t read_reference(contender_t *oracle, const json_t *answer, const 
     AUTO(text_list_free) text_list_t names = names_of(answer);
     TRY(reference_load(folder, &names, reference, err));
     status_t status = STATUS_OK;
-    const bool may_decide = strcmp(oracle->result.spec.engine, "pytorch") == 0;
+    const case_t *spec = &oracle->result.spec;
+    const bool may_decide = strcmp(spec->engine, "pytorch") == 0;
     if (may_decide && !ask_verify(oracle, folder, &reference->verified, &complaint))
         status = error_set(err, STATUS_FAILED, "%s", oracle->result.reason);
     else if (complaint != NULL)
         status =
             error_set(err, STATUS_FAILED, "verify refuses what reference returns: %s", complaint);
-    if (status == STATUS_OK)
-        set_bounds(&oracle->result.spec, reference);
-    else
+    if (status != STATUS_OK)
         reference_free(reference);
+    else if (workload_find(spec->workload)->bounds != NULL && names.n > 0)
+        reference_bound(reference, bounds_of(spec, reference));
     return status;
 }
 
@@ -195,10 +191,9 @@ static status_t write_outputs(const reference_t *reference, bool zeros, const ch
 static status_t ask_whether_right(const pair_t *pair, fake_t fake, bool *right, error_t *err) {
     AUTO_FREE char *complaint = NULL;
     AUTO(fs_remove_temporary) char *folder = NULL;
-    bool defined;
     TRY(fs_temporary_folder(&folder, err));
     TRY(write_outputs(pair->first, fake == FAKE_ZEROS, folder, err));
-    if (!ask_verify(pair->oracle, folder, &defined, &complaint))
+    if (!ask_verify(pair->oracle, folder, NULL, &complaint))
         return error_set(err, STATUS_FAILED, "%s", pair->oracle->result.reason);
     *right = complaint == NULL;
     return STATUS_OK;
@@ -316,13 +311,12 @@ status_t contender_evaluate(contender_t *oracle, const reference_t *reference, e
 status_t contender_verify(contender_t *oracle, const reference_t *reference, const char *folder,
                           check_t *check, char **reason, error_t *err) {
     const workload_t *workload = workload_find(oracle->result.spec.workload);
-    bool defined;
     *reason = NULL;
     verify_outputs(reference, folder, workload->tolerance(&oracle->result.spec), check, reason);
     if (!check->ok || !reference->verified)
         return STATUS_OK;
     AUTO_FREE char *complaint = NULL;
-    if (!ask_verify(oracle, folder, &defined, &complaint))
+    if (!ask_verify(oracle, folder, NULL, &complaint))
         return error_set(err, STATUS_FAILED, "%s", oracle->result.reason);
     check->ok = complaint == NULL;
     if (complaint != NULL)
@@ -334,18 +328,17 @@ status_t contender_verify(contender_t *oracle, const reference_t *reference, con
 
 /* Compare what is in `folder`, and let the verifier decide. Drops a contender that is wrong; the caller frees the reason, and
  * NULL means right, or dropped already. */
-static char *why_wrong(contender_t *c, const expectation_t *expected, const reference_t *reference,
-                       const char *folder, check_t *check) {
+static char *why_wrong(contender_t *c, const expectation_t *expected, const char *folder,
+                       check_t *check) {
     char *reason = NULL;
-    bool defined;
-    const reference_t own = reference_for(reference, &c->result.spec);
+    const reference_t own = reference_for(expected->reference, &c->result.spec);
     verify_outputs(&own, folder, expected->tolerance, check, &reason);
     free(own.bounds);
-    if (!check->ok || !reference->verified)
+    if (!check->ok || !own.verified)
         return reason;
     contender_t *verifier = expected->verifier;
     if (!contender_reopen(verifier) || !contender_refill(verifier, expected->seed) ||
-        !ask_verify(verifier, folder, &defined, &reason)) {
+        !ask_verify(verifier, folder, NULL, &reason)) {
         check->ok = false;
         contender_drop(c, CASE_FAILED, "%s", verifier->result.reason);
     } else if (reason != NULL) {
@@ -412,7 +405,7 @@ static void check_output(contender_t *c, const expectation_t *expected, check_t 
     json_auto_t *answer =
         folder != NULL && contender_reopen(c) ? ask_arrays(c, "output", folder) : NULL;
     if (answer != NULL) {
-        AUTO_FREE char *reason = why_wrong(c, expected, expected->reference, folder, check);
+        AUTO_FREE char *reason = why_wrong(c, expected, folder, check);
         if (reason == NULL)
             reason = why_changed(answer);
         if (reason != NULL) {
@@ -436,29 +429,9 @@ void contender_check(contender_t *c, const expectation_t *expected, check_t *che
 
 /* ---- the last timed sample ------------------------------------------------------------------- */
 
-/* The arrays of `all` with these names; they stay those of `all`. */
-static reference_t part_of(const reference_t *all, const text_list_t *names) {
-    reference_t part = {
-        .arrays = mem_zeroed(names->n + 1, sizeof *part.arrays),
-        .norms = mem_zeroed(names->n + 1, sizeof *part.norms),
-        .initial = mem_zeroed(names->n + 1, sizeof *part.initial),
-        .bounds = all->bounds != NULL ? mem_zeroed(names->n + 1, sizeof *part.bounds) : NULL,
-        .verified = all->verified};
-    for (size_t i = 0; i < all->names.n; i++)
-        if (text_list_has(names, all->names.items[i])) {
-            part.arrays[part.names.n] = all->arrays[i];
-            part.norms[part.names.n] = all->norms[i];
-            part.initial[part.names.n] = all->initial[i];
-            if (all->bounds != NULL)
-                part.bounds[part.names.n] = all->bounds[i];
-            text_list_add(&part.names, all->names.items[i]);
-        }
-    return part;
-}
-
 /* An array that a timed sample must leave, and this one did not; or NULL. */
-static const char *left_out(const contender_t *c, const text_list_t *names) {
-    const text_list_t *all = &c->audit.expected.reference->names;
+static const char *left_out(const expectation_t *expected, const text_list_t *names) {
+    const text_list_t *all = &expected->reference->names;
     for (size_t i = 0; i < all->n; i++)
         if (!text_list_has(names, all->items[i]))
             return all->items[i];
@@ -475,19 +448,13 @@ static void add_check(check_t *sum, const check_t *check) {
 static char *compare_arrays(contender_t *c, const expectation_t *expected, const text_list_t *names,
                             const char *folder) {
     check_t check = {0};
-    const char *missing = left_out(c, names);
+    const char *missing = left_out(expected, names);
     if (missing != NULL) {
         c->result.after = (check_t){.done = true, .tolerance = expected->tolerance};
         return mem_format("the answer to last leaves out the array %s", missing);
     }
-    reference_t part = part_of(expected->reference, names);
-    char *reason = why_wrong(c, expected, &part, folder, &check);
+    char *reason = why_wrong(c, expected, folder, &check);
     add_check(&c->result.after, &check);
-    text_list_free(&part.names);
-    free(part.arrays);
-    free(part.norms);
-    free(part.initial);
-    free(part.bounds);
     return reason;
 }
 

@@ -329,18 +329,6 @@ case_result_t *record_find_same(const record_t *run, const case_result_t *like) 
     return NULL;
 }
 
-/* Append `result`, or replace the one with equal keys; the record takes it over. */
-static void record_add(record_t *run, case_result_t *result) {
-    case_result_t *same = record_find_same(run, result);
-    if (same != NULL) {
-        result_free(same);
-        *same = *result;
-        return;
-    }
-    mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
-    run->cases[run->n_cases++] = *result;
-}
-
 void record_free(record_t *run) {
     free(run->folder);
     free(run->name);
@@ -386,26 +374,24 @@ static bool is_blank(const char *line, size_t length) {
     return strspn(line, " \t\r\n") >= length;
 }
 
-static line_list_t split_lines(const char *data, size_t size) {
-    line_list_t lines = {0};
+static void split_lines(const char *data, size_t size, line_list_t *lines) {
     size_t number = 1;
     for (const char *line = data; line < data + size; number++) {
         const char *end = memchr(line, '\n', (size_t)(data + size - line));
         size_t length = end != NULL ? (size_t)(end - line) : (size_t)(data + size - line);
         if (!is_blank(line, length)) {
-            mem_grow(&lines.items, lines.n, &lines.capacity, sizeof *lines.items);
-            lines.items[lines.n++] =
+            mem_grow(&lines->items, lines->n, &lines->capacity, sizeof *lines->items);
+            lines->items[lines->n++] =
                 (line_t){.text = line, .length = length, .number = number, .complete = end != NULL};
         }
         line += length + 1;
     }
-    return lines;
 }
 
 static int by_key(const void *a, const void *b) {
     const line_t *const *x = a, *const *y = b;
     int order = record_compare_keys(&(*x)->result, &(*y)->result);
-    return order != 0 ? order : ((*x)->number > (*y)->number) - ((*x)->number < (*y)->number);
+    return order != 0 ? order : (*x > *y) - (*x < *y);
 }
 
 /* A later line replaces an earlier one with the same id and pass, at the place of the earlier one. */
@@ -427,16 +413,11 @@ static void drop_repeated(const line_list_t *lines) {
     }
 }
 
-/* Move the results of the lines into the run, which may hold those of another journal. */
+/* Move the results of the lines into the run. */
 static void add_results(record_t *run, const line_list_t *lines) {
-    size_t n_before = run->n_cases;
     for (size_t i = 0; i < lines->n; i++) {
         if (lines->items[i].status != STATUS_OK)
             continue;
-        if (n_before > 0) {
-            record_add(run, &lines->items[i].result);
-            continue;
-        }
         mem_grow(&run->cases, run->n_cases, &run->cases_capacity, sizeof *run->cases);
         run->cases[run->n_cases++] = lines->items[i].result;
     }
@@ -444,9 +425,9 @@ static void add_results(record_t *run, const line_list_t *lines) {
 
 /* Only a last line without its newline can be incomplete, as an append is a single write: any other
  * unreadable line means that the file was damaged. */
-static status_t check_lines(record_t *run, const line_list_t *lines, const char *path,
+static status_t check_lines(record_t *run, const line_list_t *lines, size_t first, const char *path,
                             error_t *err) {
-    for (size_t i = 0; i < lines->n; i++) {
+    for (size_t i = first; i < lines->n; i++) {
         const line_t *line = &lines->items[i];
         case_result_t again;
         if (line->status == STATUS_OK)
@@ -463,25 +444,23 @@ static status_t check_lines(record_t *run, const line_list_t *lines, const char 
 }
 
 /* A full sweep has thousands of long lines: parse them on all cores. */
-static status_t load_lines(record_t *run, const char *path, hash_t *hash, error_t *err) {
+static status_t load_lines(record_t *run, const char *path, line_list_t *lines, hash_t *hash,
+                           error_t *err) {
     AUTO_FREE char *data = NULL;
+    const size_t first = lines->n;
     size_t size;
     TRY(fs_read_up_to(path, JOURNAL_MOST, &data, &size, err));
-    line_list_t lines = split_lines(data, size);
+    split_lines(data, size, lines);
 #pragma omp parallel for schedule(dynamic, 16)
-    for (size_t i = 0; i < lines.n; i++) {
-        line_t *line = &lines.items[i];
+    for (size_t i = first; i < lines->n; i++) {
+        line_t *line = &lines->items[i];
         error_t ignored = ERROR_INIT; /* check_lines() reports the first error */
         line->status = result_from_text(line->text, line->length, &line->result, &ignored);
     }
-    status_t status = check_lines(run, &lines, path, err);
-    for (size_t i = 0; i < lines.n; i++)
-        if (lines.items[i].status == STATUS_OK)
-            hash_add(hash, lines.items[i].text, lines.items[i].length);
-    drop_repeated(&lines);
-    add_results(run, &lines);
-    free(lines.items);
-    return status;
+    for (size_t i = first; i < lines->n; i++)
+        if (lines->items[i].status == STATUS_OK)
+            hash_add(hash, lines->items[i].text, lines->items[i].length);
+    return check_lines(run, lines, first, path, err);
 }
 
 /* A resumed run may have a gzipped journal, and a plain one with later results. */
@@ -490,13 +469,17 @@ static status_t load_journals(record_t *run, error_t *err) {
     bool found = false;
     status_t status = STATUS_OK;
     hash_t *hash = hash_new();
+    line_list_t lines = {0};
     for (size_t i = 0; i < 2 && status == STATUS_OK; i++) {
         AUTO_FREE char *path = fs_join(run->folder, NAMES[i]);
         if (fs_exists(path)) {
             found = true;
-            status = load_lines(run, path, hash, err);
+            status = load_lines(run, path, &lines, hash, err);
         }
     }
+    drop_repeated(&lines);
+    add_results(run, &lines);
+    free(lines.items);
     hash_finish(hash, run->lines_digest);
     if (status == STATUS_OK && !found && run->finished != NULL)
         return error_set(err, STATUS_USAGE,
