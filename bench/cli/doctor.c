@@ -37,8 +37,6 @@ static char *in_one_line(const char *reason) {
 
 /* ==== what Python lacks ======================================================================= */
 
-/* Python and its packages, as a worker checks them. */
-
 /* What `worker.py --needs` of this engine prints, an array; NULL if it fails. */
 static json_t *doctor_ask_python(const char *root, const char *engine, error_t *err) {
     AUTO_FREE char *python = NULL, *script = mem_format("%s/reference_%s/worker.py", root, engine);
@@ -59,8 +57,6 @@ static json_t *doctor_ask_python(const char *root, const char *engine, error_t *
 }
 
 /* ==== bench list ============================================================================== */
-
-/* `bench list`: workloads, variants, sweeps and devices. */
 
 /* Its default as --set reads it, and where that differs, as a sweep does. */
 static void print_param(const param_spec_t *param, const value_t *value) {

@@ -172,32 +172,35 @@ const cli_option_t PLAN_OPTIONS[] = {
 
 /* Refuse combinations of options that contradict each other. */
 static status_t check(const cli_args_t *args, const run_options_t *options, error_t *err) {
-    static const char *const OF_WORKLOAD[] = {"variant", "engine", "set", NULL};
-    static const char *const OF_AGAINST[] = {"recheck-limit", "threshold", "floor", "strict", NULL};
-    static const char *const NOT_WITH_AGAINST[] = {"profile", "trace", "draws", "budget", NULL};
-    static const char *const NOT_WITH_TRACE[] = {"profile",     "resume", "sanitize", "json",
-                                                 "lock-clocks", "budget", NULL};
-    static const char *const NOT_WITH_DEVICES[] = {"against", "trace", "shard", "json", NULL};
-    static const char *const NOT_WITH_OPEN[] = {"against", "profile", "trace", NULL};
-    const char *name;
-    if (options->devices != NULL && !options->is_one_device &&
-        (name = cli_first(args, NOT_WITH_DEVICES)) != NULL)
-        return error_set(err, STATUS_USAGE, "--devices and --%s exclude each other", name);
-    if (cli_has(args, "operator") && cli_has(args, "workload"))
-        return error_set(err, STATUS_USAGE, "--operator and --workload exclude each other");
-    if (options->single.workload == NULL && cli_first(args, OF_WORKLOAD) != NULL)
-        return error_set(err, STATUS_USAGE, "--variant, --engine and --set need --workload");
-    if (options->trace && (name = cli_first(args, NOT_WITH_TRACE)) != NULL)
-        return error_set(err, STATUS_USAGE, "--trace measures nothing: leave --%s out", name);
-    if (options->against == NULL && (name = cli_first(args, OF_AGAINST)) != NULL)
-        return error_set(err, STATUS_USAGE, "--%s needs --against", name);
-    if (options->against != NULL && (name = cli_first(args, NOT_WITH_AGAINST)) != NULL)
-        return error_set(err, STATUS_USAGE, "--against and --%s exclude each other", name);
     const passes_asked_t *passes = &options->passes;
-    const bool is_exact = passes->least == passes->most;
+    const bool on_devices = options->devices != NULL && !options->is_one_device;
+    const bool is_open = passes->least != passes->most;
+    const struct {
+        bool is_so;
+        const char *const *others; /* cannot be given then */
+        const char *message;       /* with the other's name */
+    } RULES[] = {
+        {on_devices, NAMES("against", "trace", "shard", "json"),
+         "--devices and --%s exclude each other"},
+        {cli_has(args, "operator"), NAMES("workload"), "--operator and --%s exclude each other"},
+        {options->single.workload == NULL, NAMES("variant", "engine", "set"),
+         "--variant, --engine and --set need --workload"},
+        {options->trace, NAMES("profile", "resume", "sanitize", "json", "lock-clocks", "budget"),
+         "--trace measures nothing: leave --%s out"},
+        {options->against == NULL, NAMES("recheck-limit", "threshold", "floor", "strict"),
+         "--%s needs --against"},
+        {options->against != NULL, NAMES("profile", "trace", "draws", "budget"),
+         "--against and --%s exclude each other"},
+    };
+    for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++) {
+        const char *other = RULES[i].is_so ? cli_first(args, RULES[i].others) : NULL;
+        if (other != NULL)
+            return error_set(err, STATUS_USAGE, RULES[i].message, other);
+    }
     if (options->against != NULL && passes->most == 1)
         return error_set(err, STATUS_USAGE, "--against needs --passes of at least 2");
-    if (!is_exact && (name = cli_first(args, NOT_WITH_OPEN)) != NULL)
+    const char *name = is_open ? cli_first(args, NAMES("against", "profile", "trace")) : NULL;
+    if (name != NULL)
         return error_set(err, STATUS_USAGE,
                          "--%s with --passes %u-%u: expected one number of passes", name,
                          passes->least, passes->most);

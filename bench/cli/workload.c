@@ -128,17 +128,11 @@ enum { TIMEOUT_S = 600 };
 
 static const char TRAIN[] = "--train"; /* in import_problem.py and its notes, too */
 
-/* "why\n" → "why"; the caller frees it. */
-static char *line_of(const char *text, size_t n) {
-    char *line = mem_text_n(text, n);
-    text_make_plain(line);
-    return line;
-}
-
 static status_t check_answer(const char *problem, const subprocess_result_t *answer, error_t *err) {
     if (answer->exit_code == 0)
         return STATUS_OK;
-    AUTO_FREE char *reason = line_of(answer->out, strcspn(answer->out, "\n"));
+    AUTO_FREE char *reason = mem_text_n(answer->out, strcspn(answer->out, "\n"));
+    text_make_plain(reason);
     if (answer->timed_out)
         error_set(err, STATUS_USAGE, "%s: not described within %d s", problem, TIMEOUT_S);
     else if (reason[0] != '\0')
@@ -150,10 +144,7 @@ static status_t check_answer(const char *problem, const subprocess_result_t *ans
 
 /* Is --quiet among the options of bench run? */
 static bool is_quiet(const workload_options_t *options) {
-    bool quiet = false;
-    for (size_t i = 1; i < options->n_operands; i++)
-        quiet |= strcmp(options->operands[i], "--quiet") == 0;
-    return quiet;
+    return text_is_one_of("--quiet", options->operands + 1, options->n_operands - 1);
 }
 
 /* `*notes` are those of import_problem.py; the caller frees them. */

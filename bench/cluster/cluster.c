@@ -11,8 +11,6 @@
 
 /* ==== scripts ================================================================================= */
 
-/* The scripts of `bench cluster`. */
-
 /* Where jobs run, as words for the shell. */
 typedef struct cluster_paths {
     char *here;    /* the folder of the command */

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "cuda/nvtx.h"
-#include "engine/trace_cupti.h"
 #include "io/folders.h"
 
 #include <stdlib.h>

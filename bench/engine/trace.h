@@ -4,6 +4,7 @@
 #ifndef BENCH_ENGINE_TRACE_H
 #define BENCH_ENGINE_TRACE_H
 
+#include "cuda/cupti.h"
 #include "engine/session.h"
 
 #include <jansson.h>
@@ -57,5 +58,21 @@ void trace_stop(trace_t *trace);
  * {"traceEvents": […], "otherData": {"source": …}}. Omits events outside all ranges, such as
  * warm-up. A new reference. */
 json_t *trace_to_json(const trace_t *trace, int64_t origin_ns);
+
+/* CUPTI activity records become events. CUPTI takes its timestamps from clock_ns(). */
+
+/* Add CUPTI records to `trace` until trace_cupti_detach(). One trace at a time. Attach before
+ * creating graphs whose kernels are to be recorded. `*source` names the library; the caller frees
+ * it. */
+status_t trace_cupti_attach(trace_t *trace, char **source, error_t *err);
+/* Deliver records that CUPTI still buffers, if attached; the device must be idle. */
+void trace_cupti_flush(void);
+void trace_cupti_detach(void);
+bool trace_cupti_attached(void);
+/* After a detach: shut CUPTI down, so that it does not slow later measurements. */
+void trace_cupti_finish(void);
+
+/* Add one record; ignores other kinds and work without an end time. */
+void trace_cupti_record(trace_t *trace, const cupti_api_t *api, const void *record);
 
 #endif

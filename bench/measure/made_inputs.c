@@ -217,18 +217,16 @@ void made_inputs_drop(const made_inputs_t *made, uint64_t refill, const made_rea
 
 /* ---- behind walls ------------------------------------------------------------------------------ */
 
-static status_t copy_file(const char *from, const char *to, const char *name, error_t *err) {
-    AUTO_FREE char *source = fs_join(from, name), *path = fs_join(to, name);
-    return fs_exists(path) ? STATUS_OK : fs_copy_new(source, path, err);
-}
-
 /* Those that are not there yet. */
 static status_t copy_files(const char *from, const char *to, error_t *err) {
     AUTO(text_list_free) text_list_t names = {0};
     TRY(fs_make_folders(to, err));
     TRY(fs_list(from, "", &names, err));
-    for (size_t i = 0; i < names.n; i++)
-        TRY(copy_file(from, to, names.items[i], err));
+    for (size_t i = 0; i < names.n; i++) {
+        AUTO_FREE char *source = fs_join(from, names.items[i]), *path = fs_join(to, names.items[i]);
+        if (!fs_exists(path))
+            TRY(fs_copy_new(source, path, err));
+    }
     return STATUS_OK;
 }
 

@@ -340,6 +340,7 @@ static bool write_row(FILE *out, const row_t *row, const study_side_t *side) {
     return true;
 }
 
+/* If it has rows. PyTorch's cases are those on the GPU, or on the CPU if there are none. */
 static status_t write_side(const study_t *study, const study_side_t *side, const record_t *run,
                            error_t *err) {
     AUTO_FREE char *header = header_of(side), *path = fs_join(run->folder, side->file),
@@ -359,15 +360,10 @@ static status_t write_side(const study_t *study, const study_side_t *side, const
     return has_rows ? fs_write_atomic(path, text, size, err) : STATUS_OK;
 }
 
-/* Both logs, each if it has rows. PyTorch's cases are those on the GPU, or on the CPU if there are none. */
-static status_t study_csv_write(const study_t *study, const record_t *run, error_t *err) {
-    for (size_t s = 0; s < STUDY_SIDES; s++)
-        TRY(write_side(study, &study->sides[s], run, err));
-    return STATUS_OK;
-}
-
 status_t results_write_derived(const record_t *run, const struct study *study, error_t *err) {
     AUTO_FREE char *timings = fs_join(run->folder, "timings.csv");
     TRY(results_write_timings_csv(run, timings, err));
-    return study != NULL ? study_csv_write(study, run, err) : STATUS_OK;
+    for (size_t s = 0; study != NULL && s < STUDY_SIDES; s++)
+        TRY(write_side(study, &study->sides[s], run, err));
+    return STATUS_OK;
 }

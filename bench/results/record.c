@@ -9,8 +9,6 @@
 
 /* ==== do lines fit together? ================================================================== */
 
-/* Do the lines of a run fit together, and to its run.json? See record.h. */
-
 static status_t refuse(const record_t *run, const case_result_t *line, error_t *err) {
     return line->pass > 0 ? error_within(err, "%s/" JOURNAL ": %s, pass %u", run->folder,
                                          line->spec.id, line->pass)

@@ -212,7 +212,7 @@ static void trace_file_add(trace_file_t *file, contender_t *c) {
         add_reason_row(file, c->result.spec.id, reason != NULL ? reason : c->result.reason);
 }
 
-static status_t trace_file_write(const trace_file_t *file, const char *path, error_t *err) {
+static status_t save(const trace_file_t *file, const char *path, error_t *err) {
     json_t *json = json_pack("{s:O, s:s, s:{s:s, s:O}}", "traceEvents", file->events,
                              "displayTimeUnit", "ns", "otherData", "about",
                              "one run of each case under a tracer: what happens when, not how "
@@ -252,7 +252,7 @@ static status_t write_file(run_t *run, const trace_file_t *file, error_t *err) {
     FILE *out = run->options->print;
     TRY(fs_make_folders(run->folder, err));
     AUTO_FREE char *path = fs_join(run->folder, "trace.json");
-    TRY(trace_file_write(file, path, err));
+    TRY(save(file, path, err));
     AUTO_FREE char *table = table_text(&file->table, TABLE_TERMINAL);
     fprintf(out, "%s\n%s\nOpen it in https://ui.perfetto.dev or chrome://tracing.\n", table, path);
     return STATUS_OK;

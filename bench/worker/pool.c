@@ -299,29 +299,28 @@ static bool take_named(const char *name, choice_t *choice) {
     return true;
 }
 
+static bool take_if_there(choice_t found, choice_t *choice) {
+    const bool is_there = fs_exists(found.python);
+    if (is_there)
+        *choice = found;
+    else
+        free_choice(&found);
+    return is_there;
+}
+
 /* `folder` may be NULL. */
 static bool take_venv(const char *folder, const char *venv, choice_t *choice) {
-    if (folder == NULL)
-        return false;
-    char *python = mem_format("%s/%s/bin/python3", folder, venv);
-    const bool found = fs_exists(python);
-    if (found)
-        *choice = (choice_t){.python = python, .folder = fs_join(folder, venv)};
-    else
-        free(python);
-    return found;
+    return folder != NULL && take_if_there((choice_t){mem_format("%s/%s/bin/python3", folder, venv),
+                                                      NULL, fs_join(folder, venv)},
+                                           choice);
 }
 
 /* The environment that the user has activated. */
 static bool take_active(choice_t *choice) {
     const char *folder = fs_variable("VIRTUAL_ENV");
-    char *python = folder != NULL ? fs_join(folder, "bin/python3") : NULL;
-    const bool found = python != NULL && fs_exists(python);
-    if (found)
-        *choice = (choice_t){python, mem_text("VIRTUAL_ENV"), mem_text(folder)};
-    else
-        free(python);
-    return found;
+    return folder != NULL && take_if_there((choice_t){fs_join(folder, "bin/python3"),
+                                                      mem_text("VIRTUAL_ENV"), mem_text(folder)},
+                                           choice);
 }
 
 /* A checkout's own environment has what the checkout needs; that of another project comes after the one in use. */

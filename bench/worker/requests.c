@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "cuda/nvtx.h"
 #include "engine/gpu.h"
-#include "engine/trace_cupti.h"
 #include "io/fs.h"
 #include "io/json.h"
 #include "workloads/common/session_parts.h"

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "checks.h"
 #include "cuda/nvtx.h"
-#include "engine/trace_cupti.h"
+#include "engine/trace.h"
 
 /* The layouts that cuda/cupti.h declares, against the toolkit's own where it is installed. */
 #if __has_include(<cupti_activity.h>)

@@ -150,17 +150,6 @@ static void *show_lines(void *of) {
     return NULL;
 }
 
-static status_t child_start(child_t *child, const char *label, const char *const *argv,
-                            error_t *err) {
-    *child = (child_t){.label = label, .exit_code = -1};
-    TRY(subprocess_start(argv, &child->process, err));
-    close(child->process.in_fd);
-    fcntl(child->process.err_fd, F_SETFL, 0); /* blocking */
-    return pthread_create(&child->shows, NULL, show_lines, child) == 0
-               ? STATUS_OK
-               : error_set(err, STATUS_FAILED, "%s: no thread for its messages", label);
-}
-
 /* Drops what it has printed; if it has ended, notes how. */
 static void attend(child_t *child) {
     char chunk[1 << 12];
@@ -385,7 +374,13 @@ static text_list_t command_of(const devices_t *devices, size_t index, const char
 static status_t start(const devices_t *devices, size_t index, const char *program, child_t *child,
                       error_t *err) {
     AUTO(text_list_free) text_list_t command = command_of(devices, index, program);
-    return child_start(child, devices->items[index].label, text_list_argv(&command), err);
+    *child = (child_t){.label = devices->items[index].label, .exit_code = -1};
+    TRY(subprocess_start(text_list_argv(&command), &child->process, err));
+    close(child->process.in_fd);
+    fcntl(child->process.err_fd, F_SETFL, 0); /* blocking */
+    return pthread_create(&child->shows, NULL, show_lines, child) == 0
+               ? STATUS_OK
+               : error_set(err, STATUS_FAILED, "%s: no thread for its messages", child->label);
 }
 
 /* `*broken`: a case was wrong or failed, or passes are left. */

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "engine/trace_cupti.h"
+#include "engine/trace.h"
 #include "workloads/common/gpu_sample.h"
 
 #include <jansson.h>
