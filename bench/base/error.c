@@ -19,6 +19,8 @@ status_t error_set(error_t *err, status_t status, const char *format, ...) {
 }
 
 status_t error_within(error_t *err, const char *format, ...) {
+    if (err == NULL)
+        return STATUS_FAILED;
     char inner[sizeof err->text + 2] = ": ";
     memcpy(inner + 2, err->text, sizeof err->text);
     va_list args;

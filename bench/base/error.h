@@ -26,14 +26,14 @@ typedef struct error {
 /* clang-format on */
 
 /* Record a failure. If `err` already holds one, that one stays: the first error is the cause, later
- * ones are consequences. `err` may be NULL. Returns `status`, so that `return error_set(…)` works.
+ * ones are consequences. `err` may be NULL: nobody asks why. Returns `status`, so that `return error_set(…)` works.
  * Messages quote files and workers: invalid UTF-8 and control characters other than line breaks and
  * tabs become "?". */
 status_t error_set(error_t *err, status_t status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Put "what: " (the file or step that failed) in front of a recorded message. Returns the recorded
- * status. */
+ * status; STATUS_FAILED if `err` is NULL. */
 status_t error_within(error_t *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Forget a recorded failure that the caller has handled. */

@@ -426,8 +426,7 @@ static const char *own_worker_text(arena_t *texts, const char *root, const char 
 /* The contenders of the user's own, whose cases are skipped or fail if none of their workers starts. */
 static void find_own_engines(finding_list_t *findings, const char *root) {
     AUTO(text_list_free) text_list_t engines = {0};
-    error_t ignored = ERROR_INIT;
-    own_engines(root, &engines, &ignored);
+    own_engines(root, &engines, NULL);
     for (size_t i = 0; i < engines.n; i++) {
         const char *engine = arena_format(&findings->texts, "%s", engines.items[i]);
         finding_t finding = {.what = engine, .costs = "its cases are skipped or fail"};

@@ -147,10 +147,9 @@ static void print_arrays(const description_t *d, const case_t *defaults) {
     static const char *const HEADINGS[] = {"array",         "role",        "dtype",
                                            "default shape", "filled with", "allowed error"};
     table_t table = table_make("llllll", HEADINGS);
-    error_t ignored = ERROR_INIT; /* description_load() has computed the shapes */
     described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n;
-    description_arrays(d, defaults, shapes, &n, &ignored);
+    description_arrays(d, defaults, shapes, &n, NULL); /* computed by description_load() before */
     for (size_t i = 0; i < n; i++) {
         const described_array_t *array = shapes[i].array;
         table_add(&table, shapes[i].name);

@@ -219,9 +219,8 @@ static status_t submit_both(const script_t *scripts, char **jobs, error_t *err) 
     const status_t status = submit(scripts[MERGE].path, jobs[SHARDS], &jobs[MERGE], err);
     if (status != STATUS_OK) {
         AUTO(subprocess_result_free) subprocess_result_t answer = {0};
-        error_t ignored = ERROR_INIT;
         subprocess_run((const char *const[]){"scancel", jobs[SHARDS], NULL}, NULL, SBATCH_TIMEOUT_S,
-                       &answer, &ignored);
+                       &answer, NULL);
     }
     return status;
 }

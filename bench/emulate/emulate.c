@@ -84,8 +84,7 @@ static case_t example_smaller(const workload_t *workload, const case_t *spec, si
 }
 
 static bool example_is_possible(const workload_t *workload, const case_t *spec) {
-    error_t ignored = ERROR_INIT;
-    return workload->allows(spec) && workload->validate(spec, &ignored) == STATUS_OK;
+    return workload->allows(spec) && workload->validate(spec, NULL) == STATUS_OK;
 }
 
 static void replace(case_t *spec, case_t by) {

@@ -169,14 +169,13 @@ static char *pathspec_without(const char *folder, const char *except) {
 static void hash_unknown(hash_t *hash, const char *path) {
     static const char *const SOURCES[] = {".c", ".h", ".cpp", ".hpp", ".cu", ".cuh", ".py"};
     struct stat file;
-    error_t ignored = ERROR_INIT;
     AUTO_FREE char *data = NULL;
     size_t size, i = 0;
     hash_add_text(hash, path);
     while (i < sizeof SOURCES / sizeof *SOURCES && !text_ends(path, SOURCES[i]))
         i++;
     if (i == sizeof SOURCES / sizeof *SOURCES || lstat(path, &file) != 0 ||
-        !S_ISREG(file.st_mode) || fs_read(path, &data, &size, &ignored) != STATUS_OK)
+        !S_ISREG(file.st_mode) || fs_read(path, &data, &size, NULL) != STATUS_OK)
         return;
     hash_add(hash, data, size);
 }

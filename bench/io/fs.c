@@ -225,8 +225,7 @@ static bool is_dead(const char *name, const char *path) {
 
 static void remove_dead_folders_in(const char *base) {
     AUTO(text_list_free) text_list_t names = {0};
-    error_t ignored = ERROR_INIT;
-    if (fs_list(base, "", &names, &ignored) == STATUS_OK)
+    if (fs_list(base, "", &names, NULL) == STATUS_OK)
         for (size_t i = 0; i < names.n; i++) {
             AUTO_FREE char *path = fs_join(base, names.items[i]);
             if (is_dead(names.items[i], path))

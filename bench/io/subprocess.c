@@ -441,8 +441,7 @@ status_t subprocess_run(const char *const *argv, const char *input, double timeo
 
 char *subprocess_output(const char *const *argv, double timeout_s) {
     AUTO(subprocess_result_free) subprocess_result_t result = {0};
-    error_t ignored = ERROR_INIT;
-    const status_t status = subprocess_run(argv, NULL, timeout_s, &result, &ignored);
+    const status_t status = subprocess_run(argv, NULL, timeout_s, &result, NULL);
     return status == STATUS_OK && result.exit_code == 0 ? mem_text(result.out) : NULL;
 }
 
@@ -489,8 +488,7 @@ static bool runs_our_program(const char *pid) {
 /* All, by what the parent's number is; in a system with many processes that takes milliseconds. */
 static void scan_processes(text_list_t *found) {
     AUTO(text_list_free) text_list_t names = {0};
-    error_t ignored = ERROR_INIT;
-    fs_list("/proc", "", &names, &ignored);
+    fs_list("/proc", "", &names, NULL);
     for (size_t i = 0; i < names.n; i++)
         if (strspn(names.items[i], "0123456789") == strlen(names.items[i]) &&
             parent_of(names.items[i]) == getpid())
@@ -514,8 +512,7 @@ static bool read_children(const char *thread, text_list_t *found) {
 static text_list_t children(void) {
     AUTO(text_list_free) text_list_t threads = {0};
     text_list_t found = {0};
-    error_t ignored = ERROR_INIT;
-    bool listed = fs_list("/proc/self/task", "", &threads, &ignored) == STATUS_OK;
+    bool listed = fs_list("/proc/self/task", "", &threads, NULL) == STATUS_OK;
     for (size_t i = 0; i < threads.n && listed; i++)
         listed = read_children(threads.items[i], &found) || i > 0;
     if (!listed)

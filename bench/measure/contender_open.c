@@ -28,9 +28,8 @@ json_t *open_request_make(const case_t *spec, const program_t *program, uint64_t
                   (json_int_t)seed, "program", built, "profile", profile);
     const description_t *description = described_find(spec->workload);
     json_t *described;
-    error_t impossible = ERROR_INIT; /* the sweep's checks have computed its shapes */
-    if (description != NULL &&
-        described_request(description, spec, &described, &impossible) == STATUS_OK)
+    /* The sweep's checks have computed its shapes. */
+    if (description != NULL && described_request(description, spec, &described, NULL) == STATUS_OK)
         json_object_set_new(request, "operator", described);
     return request;
 }

@@ -199,12 +199,11 @@ static void store_entry(const char *path, const sanitize_input_t *input,
                         const sanitize_output_t *output) {
     if (text_starts(output->verdict, "not run"))
         return;
-    error_t ignored = ERROR_INIT;
     AUTO_FREE char *folder = fs_join(input->cache, "sanitize"), *log = text_utf8(output->log);
     json_auto_t *json = json_pack("{s:s, s:s, s:s}", "verdict", output->verdict, "case",
                                   output->example, "log", log);
-    if (json != NULL && fs_make_folders(folder, &ignored) == STATUS_OK)
-        json_save(json_incref(json), JSON_INDENT(2), path, &ignored);
+    if (json != NULL && fs_make_folders(folder, NULL) == STATUS_OK)
+        json_save(json_incref(json), JSON_INDENT(2), path, NULL);
 }
 
 void sanitize_program(const sanitizer_t *sanitizer, const char *tool, const sanitize_input_t *input,

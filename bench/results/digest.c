@@ -79,10 +79,9 @@ seal_t record_seal(const record_t *run) {
 
 /* False if there is no such file, or it cannot be read. */
 static bool digest_file(const char *folder, const char *name, char digest[HASH_TEXT]) {
-    error_t none = ERROR_INIT;
     AUTO_FREE char *path = fs_join(folder, name), *data = NULL;
     size_t size;
-    if (!fs_exists(path) || fs_read(path, &data, &size, &none) != STATUS_OK)
+    if (!fs_exists(path) || fs_read(path, &data, &size, NULL) != STATUS_OK)
         return false;
     hash_t *hash = hash_new();
     hash_add(hash, data, size);
@@ -132,10 +131,9 @@ void record_reopen(record_t *run) {
 
 static text_list_t charts_in(const char *charts) {
     text_list_t names = {0};
-    error_t none = ERROR_INIT; /* an unreadable folder has no charts */
     for (size_t i = 0; i < N_ENDS && fs_is_folder(charts); i++) {
         AUTO(text_list_free) text_list_t found = {0};
-        if (fs_list(charts, CHART_ENDS[i], &found, &none) == STATUS_OK)
+        if (fs_list(charts, CHART_ENDS[i], &found, NULL) == STATUS_OK)
             for (size_t k = 0; k < found.n; k++)
                 text_list_add(&names, found.items[k]);
     }

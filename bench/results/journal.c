@@ -77,9 +77,8 @@ static bool slurm_has_ended(const json_t *owner, const json_t *us) {
     const char *argv[] = {"squeue", "--noheader", "--states=running,suspended,completing,stopped",
                           "--jobs", task,         NULL};
     AUTO(subprocess_result_free) subprocess_result_t answer = {0};
-    error_t ignored = ERROR_INIT;
     if (*task == '\0' || *text_of(us, "slurm_task") == '\0' ||
-        subprocess_run(argv, NULL, SQUEUE_TIMEOUT_S, &answer, &ignored) != STATUS_OK)
+        subprocess_run(argv, NULL, SQUEUE_TIMEOUT_S, &answer, NULL) != STATUS_OK)
         return false;
     return answer.exit_code == 0 ? answer.out[0] == '\0'
                                  : strstr(answer.err, "Invalid job id") != NULL;
@@ -195,8 +194,7 @@ void run_unlock(run_lock_t *lock) {
 /* Would record_load() keep this line? */
 static bool is_result(const char *line, size_t length, unsigned *pass) {
     AUTO(result_free) case_result_t result = {0};
-    error_t ignored = ERROR_INIT;
-    if (result_from_text(line, length, &result, &ignored) != STATUS_OK)
+    if (result_from_text(line, length, &result, NULL) != STATUS_OK)
         return false;
     *pass = result.pass;
     return true;

@@ -452,8 +452,8 @@ static status_t load_lines(record_t *run, const char *path, line_list_t *lines, 
 #pragma omp parallel for schedule(dynamic, 16)
     for (size_t i = first; i < lines->n; i++) {
         line_t *line = &lines->items[i];
-        error_t ignored = ERROR_INIT; /* check_lines() reports the first error */
-        line->status = result_from_text(line->text, line->length, &line->result, &ignored);
+        /* check_lines() reports the first error. */
+        line->status = result_from_text(line->text, line->length, &line->result, NULL);
     }
     for (size_t i = first; i < lines->n; i++)
         if (lines->items[i].status == STATUS_OK)

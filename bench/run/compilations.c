@@ -35,10 +35,9 @@ typedef struct lanes {
 
 static void set_inputs(run_t *run, compilation_t *job) {
     made_reader_t reader = {0};
-    error_t ignored = ERROR_INIT;
-    if (run_make_inputs(run, job->spec, &job->made, &ignored) == STATUS_OK &&
-        made_inputs_fit(&job->made, MADE_ALL, &ignored) == STATUS_OK &&
-        made_inputs_have(&job->made, MADE_ALL, 0, job->worker, &reader, &ignored) == STATUS_OK)
+    if (run_make_inputs(run, job->spec, &job->made, NULL) == STATUS_OK &&
+        made_inputs_fit(&job->made, MADE_ALL, NULL) == STATUS_OK &&
+        made_inputs_have(&job->made, MADE_ALL, 0, job->worker, &reader, NULL) == STATUS_OK)
         open_request_set_inputs(job->request, &job->made, &reader);
 }
 
@@ -46,27 +45,24 @@ static void set_inputs(run_t *run, compilation_t *job) {
 static bool begin(run_t *run, compilation_t *job, size_t lane) {
     AUTO_FREE char *role = mem_format("lane%zu", lane);
     const double timeout_s = run->options->timeout_s;
-    error_t ignored = ERROR_INIT;
     job->begun = true;
-    const status_t started =
-        job->worker != NULL
-            ? worker_link_start(job->worker, timeout_s, &ignored)
-            : workers_start(&run->workers, job->spec, role, timeout_s, &job->worker, &ignored);
+    const status_t started = job->worker != NULL ? worker_link_start(job->worker, timeout_s, NULL)
+                                                 : workers_start(&run->workers, job->spec, role,
+                                                                 timeout_s, &job->worker, NULL);
     if (started != STATUS_OK)
         return false;
     job->request = open_request_make(job->spec, NULL, run->settings.seed, false);
     open_request_set_cache(job->request, run->settings.compiled, job->draw);
     open_request_without_results(job->request, job->worker->hello);
     set_inputs(run, job);
-    return worker_link_send(job->worker, job->request, timeout_s, &ignored) == STATUS_OK;
+    return worker_link_send(job->worker, job->request, timeout_s, NULL) == STATUS_OK;
 }
 
 static void end(run_t *run, compilation_t *job) {
-    error_t ignored = ERROR_INIT;
     json_auto_t *closed = NULL;
-    if (worker_link_receive(job->worker, job->request, &job->answer, &ignored) == STATUS_OK)
+    if (worker_link_receive(job->worker, job->request, &job->answer, NULL) == STATUS_OK)
         worker_link_ask(job->worker, json_pack("{s:s, s:s}", "op", "close", "id", job->spec->id),
-                        run->options->timeout_s, &closed, &ignored);
+                        run->options->timeout_s, &closed, NULL);
 }
 
 static bool is_idle(const lanes_t *lanes, const worker_link_t *worker) {
@@ -203,11 +199,10 @@ void run_let_tune_in_turns(const run_t *run) {
         set_turns(run);
 }
 
-/* Only a running worker says what it compiles. */
+/* Only a running worker says what it compiles. Who opens the case reports why it does not start. */
 static bool is_tuned(const run_t *run, const contender_t *c) {
-    error_t ignored = ERROR_INIT; /* who opens the case will report it */
     return !case_engine_is_built_in(c->result.spec.engine) &&
-           worker_link_start(c->worker, run->options->timeout_s, &ignored) == STATUS_OK &&
+           worker_link_start(c->worker, run->options->timeout_s, NULL) == STATUS_OK &&
            open_request_is_tuned(c->worker->hello, &c->result.spec);
 }
 

@@ -250,17 +250,16 @@ status_t run_measure_all(run_t *run, error_t *err) {
  * time in a new process and with a cache folder that has no choices: a draw. All passes then load the
  * fastest draw's cache. */
 
-/* Only a running worker says what it compiles. */
+/* Only a running worker says what it compiles. The passes report why it does not start. */
 static bool is_tuned(run_t *run, const group_t *group, size_t i) {
     const case_t *spec = &group->cases[i];
     worker_link_t *worker;
-    error_t ignored = ERROR_INIT; /* the passes will report it */
     if (group->states[i].untuned)
         return false;
     AUTO_FREE char *role = trial_role(run, i);
     const bool tuned = !case_engine_is_built_in(spec->engine) &&
                        workers_start(&run->workers, spec, role, run->options->timeout_s, &worker,
-                                     &ignored) == STATUS_OK &&
+                                     NULL) == STATUS_OK &&
                        open_request_is_tuned(worker->hello, spec);
     group->states[i].untuned = !tuned;
     return tuned;

@@ -203,9 +203,8 @@ static status_t sanitize_one(run_t *run, const sanitizer_t *sanitizer, sanitize_
                              sanitize_t *found, error_t *err) {
     AUTO(made_inputs_free) made_inputs_t made = {0};
     made_reader_t reader = {0};
-    error_t ignored = ERROR_INIT;
-    if (run_make_inputs(run, input->spec, &made, &ignored) == STATUS_OK &&
-        made_inputs_have(&made, MADE_BY_FUNCTION, 0, made.worker, &reader, &ignored) == STATUS_OK)
+    if (run_make_inputs(run, input->spec, &made, NULL) == STATUS_OK &&
+        made_inputs_have(&made, MADE_BY_FUNCTION, 0, made.worker, &reader, NULL) == STATUS_OK)
         input->inputs = made.folder;
     return run_tools(run, sanitizer, input, found, err);
 }

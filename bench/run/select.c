@@ -457,13 +457,12 @@ bool run_start_left(run_t *run) {
     run_make_states(run);
     for (run_case_t at = {0}; run_next_case(run, &at);) {
         worker_link_t *link;
-        error_t ignored = ERROR_INIT;
         if (case_is_complete(at.state, at.sweep->measure.passes))
             continue;
         are_left = true;
         if (!case_engine_is_built_in(at.spec->engine) &&
-            workers_find(&run->workers, at.spec, workers_asked_role(&run->workers), &link,
-                         &ignored) == STATUS_OK)
+            workers_find(&run->workers, at.spec, workers_asked_role(&run->workers), &link, NULL) ==
+                STATUS_OK)
             worker_links_add(&links, &n, link);
     }
     worker_links_start(links, n, run->options->timeout_s);

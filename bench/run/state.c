@@ -96,8 +96,7 @@ static status_t check_worker(const build_t *build, error_t *err) {
 
 static bool is_this_program(const char *program) {
     AUTO_FREE char *own = NULL;
-    error_t ignored = ERROR_INIT;
-    return fs_executable(&own, &ignored) == STATUS_OK && strcmp(own, program) == 0;
+    return fs_executable(&own, NULL) == STATUS_OK && strcmp(own, program) == 0;
 }
 
 status_t build_find(const char *given, const char *own_root, build_t *build, error_t *err) {

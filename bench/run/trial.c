@@ -289,9 +289,8 @@ static void say_rounds(trial_t *trial, bool begin) {
 
 static void begin_of(run_t *run, const case_t *spec, const char *role) {
     worker_link_t *link;
-    error_t ignored = ERROR_INIT; /* who opens a case will report it */
     if (forks_know(spec->engine))
-        workers_find(&run->workers, spec, role, &link, &ignored);
+        workers_find(&run->workers, spec, role, &link, NULL); /* who opens a case will report it */
 }
 
 void run_begin_imports(run_t *run) {
@@ -336,19 +335,18 @@ static void await_servers(trial_t *trial) {
 }
 
 /* Those that run no code of a contender before a case is opened start side by side, with the oracle's. Not of two builds:
- * there it matters which starts first. */
+ * there it matters which starts first. Who opens a case reports a failure. */
 static void start_all(trial_t *trial) {
     run_t *run = trial->run;
     AUTO_FREE worker_link_t **links = NULL;
     worker_link_t *oracle;
     size_t n = 0;
     AUTO(case_free) case_t spec = {0};
-    error_t ignored = ERROR_INIT; /* who opens a case will report it */
     run_let_tune_in_turns(run);
     if (run->pair != NULL)
         return;
     if (!run->options->profile && run_oracle_of(trial->group, &spec) &&
-        workers_find(&run->workers, &spec, ORACLE, &oracle, &ignored) == STATUS_OK)
+        workers_find(&run->workers, &spec, ORACLE, &oracle, NULL) == STATUS_OK)
         worker_links_add(&links, &n, oracle);
     for (size_t i = 0; i < trial->n; i++) {
         const char *engine = trial->contenders[i].result.spec.engine;

@@ -75,8 +75,7 @@ static void add_bubblewrap(const wall_folders_t *folders, text_list_t *argv) {
 
 static void add_own(const wall_folders_t *folders, text_list_t *argv) {
     AUTO_FREE char *self = NULL;
-    error_t ignored = ERROR_INIT;
-    text_list_add(argv, fs_executable(&self, &ignored) == STATUS_OK ? self : "bench");
+    text_list_add(argv, fs_executable(&self, NULL) == STATUS_OK ? self : "bench");
     text_list_add(argv, "wall");
     add_each(argv, "--hide", &folders->hidden, false);
     add_each(argv, "--open", &folders->open, false);

@@ -466,11 +466,10 @@ status_t worker_link_start(worker_link_t *link, double timeout_s, error_t *err) 
 }
 
 void worker_link_launch(worker_link_t *link, double timeout_s) {
-    error_t ignored = ERROR_INIT;
     if (link->running || link->cannot != NULL)
         return;
     link->deadline_ns = deadline_in(timeout_s);
-    launch(link, &ignored);
+    launch(link, NULL);
 }
 
 void worker_links_add(worker_link_t ***links, size_t *n, worker_link_t *link) {
@@ -484,10 +483,8 @@ void worker_links_add(worker_link_t ***links, size_t *n, worker_link_t *link) {
 void worker_links_start(worker_link_t *const *links, size_t n, double timeout_s) {
     for (size_t i = 0; i < n; i++)
         worker_link_launch(links[i], timeout_s);
-    for (size_t i = 0; i < n; i++) {
-        error_t ignored = ERROR_INIT;
-        worker_link_start(links[i], timeout_s, &ignored);
-    }
+    for (size_t i = 0; i < n; i++)
+        worker_link_start(links[i], timeout_s, NULL);
 }
 
 /* After bye a process still writes a profiler's report. */
@@ -502,9 +499,9 @@ void worker_links_stop(worker_link_t *const *links, size_t n) {
     const int64_t deadline_ns = deadline_in(BYE_S);
     for (size_t i = 0; i < n; i++) {
         json_auto_t *answer = NULL;
-        error_t ignored = ERROR_INIT; /* a failure ends it */
         if (links[i]->running)
-            worker_link_ask(links[i], json_pack("{s:s}", "op", "bye"), BYE_S, &answer, &ignored);
+            worker_link_ask(links[i], json_pack("{s:s}", "op", "bye"), BYE_S, &answer,
+                            NULL); /* a failure ends it */
     }
     for (size_t i = 0; i < n; i++) {
         char how[64];

@@ -246,14 +246,11 @@ void forks_launch_next(forks_t *forks, size_t n) {
 }
 
 void forks_await(forks_t *forks, bool all) {
-    error_t ignored = ERROR_INIT; /* who needs it says so */
     for (size_t i = 0; i < forks->n && all; i++)
-        worker_link_start(&forks->items[i]->link, LAUNCH_S, &ignored);
+        worker_link_start(&forks->items[i]->link, LAUNCH_S, NULL); /* who needs it says so */
     for (size_t i = 0; i < forks->n; i++)
-        for (size_t k = 0; k < forks->items[i]->n_next; k++) {
-            error_clear(&ignored); /* it is not running then, and taken no more */
-            worker_link_start(&forks->items[i]->next[k], LAUNCH_S, &ignored);
-        }
+        for (size_t k = 0; k < forks->items[i]->n_next; k++) /* one that fails is not taken */
+            worker_link_start(&forks->items[i]->next[k], LAUNCH_S, NULL);
 }
 
 void forks_take_next(forks_t *forks) {

@@ -241,15 +241,14 @@ unsigned recheck_choose(const comparison_t *comparison, text_list_t *ids) {
  */
 static unsigned choose(const run_t *run, const record_t *theirs, const record_t *ours,
                        text_list_t *ids) {
-    error_t ignored = ERROR_INIT;
     AUTO(comparison_free) comparison_t comparison = {0};
     AUTO(floors_free) floors_t floors = {0};
     const bool compared =
-        floors_load(theirs->folder, &floors, &ignored) == STATUS_OK &&
+        floors_load(theirs->folder, &floors, NULL) == STATUS_OK &&
         comparison_make(theirs, ours,
                         &(comparison_options_t){.floors = &floors,
                                                 .threshold_frac = run->options->threshold_frac},
-                        &comparison, &ignored) == STATUS_OK;
+                        &comparison, NULL) == STATUS_OK;
     return compared ? recheck_choose(&comparison, ids) : 0;
 }
 

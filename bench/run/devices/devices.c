@@ -239,9 +239,8 @@ static status_t read_list(devices_t *devices, error_t *err) {
 
 static void find_near(const char *uuid, core_share_t *share) {
     nvml_t *nvml = NULL;
-    error_t ignored = ERROR_INIT;
     memset(share->near, 0, sizeof share->near);
-    const bool known = nvml_open(uuid != NULL ? uuid : "", &nvml, &ignored) == STATUS_OK &&
+    const bool known = nvml_open(uuid != NULL ? uuid : "", &nvml, NULL) == STATUS_OK &&
                        nvml_cpu_affinity(nvml, share->near, SHARE_WORDS);
     if (!known)
         memset(share->near, 0xff, sizeof share->near);
