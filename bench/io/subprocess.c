@@ -176,9 +176,8 @@ static void keep_ends(pipes_t *pipes, subprocess_t *child) {
 static const subprocess_t NO_CHILD = {-1, -1, -1, -1};
 static const pipes_t NO_PIPES = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
 
-/* `make_in` makes the child's stdin, [0], and our end of it. */
-static status_t start(const char *const *argv, bool (*make_in)(int ends[2]), subprocess_t *child,
-                      error_t *err) {
+status_t subprocess_start(const char *const *argv, bool by_socket, subprocess_t *child,
+                          error_t *err) {
     *child = NO_CHILD;
     AUTO_FREE char *program = fs_find_program(argv[0]);
     if (program == NULL)
@@ -188,8 +187,8 @@ static status_t start(const char *const *argv, bool (*make_in)(int ends[2]), sub
     signal(SIGPIPE, SIG_IGN);
     pipes_t pipes = NO_PIPES;
     pid_t parent = getpid(), pid = -1;
-    if (make_in(pipes.in) && subprocess_pipe(pipes.out) && subprocess_pipe(pipes.err) &&
-        subprocess_pipe(pipes.exec))
+    if ((by_socket ? socket_pair(pipes.in) : subprocess_pipe(pipes.in)) &&
+        subprocess_pipe(pipes.out) && subprocess_pipe(pipes.err) && subprocess_pipe(pipes.exec))
         pid = fork();
     if (pid == 0)
         exec_child(program, argv, &pipes, parent);
@@ -208,14 +207,6 @@ static status_t start(const char *const *argv, bool (*make_in)(int ends[2]), sub
     keep_ends(&pipes, child);
     close_pipes(&pipes);
     return STATUS_OK;
-}
-
-status_t subprocess_start(const char *const *argv, subprocess_t *child, error_t *err) {
-    return start(argv, subprocess_pipe, child, err);
-}
-
-status_t subprocess_start_with_socket(const char *const *argv, subprocess_t *child, error_t *err) {
-    return start(argv, socket_pair, child, err);
 }
 
 status_t subprocess_streams(subprocess_t *child, int theirs[3], error_t *err) {
@@ -397,7 +388,7 @@ static status_t run_with(const char *const *argv, streams_t streams, double time
                          subprocess_result_t *result, error_t *err) {
     *result = (subprocess_result_t){.exit_code = -1};
     subprocess_t child;
-    TRY(subprocess_start(argv, &child, err));
+    TRY(subprocess_start(argv, false, &child, err));
     double deadline_s = timeout_s > 0 ? subprocess_now_s() + timeout_s : INFINITY;
 
     /* Poll for the child's end rather than wait for the end of its output: a grandchild may hold

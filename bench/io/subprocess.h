@@ -50,9 +50,9 @@ typedef struct subprocess {
     int in_fd, out_fd, err_fd; /* our ends; all non-blocking, close-on-exec */
 } subprocess_t;
 
-status_t subprocess_start(const char *const *argv, subprocess_t *child, error_t *err);
-/* The same, but its stdin, child->in_fd, is a socket: files can be handed over. */
-status_t subprocess_start_with_socket(const char *const *argv, subprocess_t *child, error_t *err);
+/* `by_socket`: its stdin, child->in_fd, is a socket: files can be handed over. */
+status_t subprocess_start(const char *const *argv, bool by_socket, subprocess_t *child,
+                          error_t *err);
 /* Pipes for a child of ours that another process starts: `theirs` become its standard streams, and the caller
  * closes them once they are handed over. Set child->pid then, or subprocess_close() it. */
 status_t subprocess_streams(subprocess_t *child, int theirs[3], error_t *err);

@@ -217,10 +217,9 @@ json_t *contender_arrays_request(const contender_t *c, const char *op, const cha
 /* Any answer but ok is a failure, too: then NULL. */
 json_t *contender_ask(contender_t *contender, json_t *request);
 
-/* Have it use the inputs of this seed. False on failure. */
-bool contender_refill(contender_t *contender, uint64_t seed);
-/* … but for arrays in place, which stay as its last output left them. Only if it may be asked "continues". */
-bool contender_continue(contender_t *contender, uint64_t seed);
+/* Have it use the inputs of this seed; if it `continues`, which it may be asked, but for arrays in place, which stay as its
+ * last output left them. False on failure. */
+bool contender_refill(contender_t *contender, uint64_t seed, bool continues);
 /* Does this pass give the results that all passes share? */
 bool contender_needs_results(const contender_t *contender);
 /* What a training has recorded in a call, from the arrays in `folder`: by name [[step, value], …]; owned by the caller. */

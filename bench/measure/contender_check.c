@@ -36,7 +36,7 @@ static text_list_t names_of(const json_t *answer) {
     return names;
 }
 
-static bool refill(contender_t *c, uint64_t seed, bool continues) {
+bool contender_refill(contender_t *c, uint64_t seed, bool continues) {
     json_t *request = contender_request(c, "refill");
     json_object_set_new(request, "seed", json_integer((json_int_t)seed));
     if (continues)
@@ -48,14 +48,6 @@ static bool refill(contender_t *c, uint64_t seed, bool continues) {
     json_auto_t *answer = contender_ask(c, request);
     made_inputs_drop(c->made, seed, &c->reads);
     return answer != NULL;
-}
-
-bool contender_refill(contender_t *c, uint64_t seed) {
-    return refill(c, seed, false);
-}
-
-bool contender_continue(contender_t *c, uint64_t seed) {
-    return refill(c, seed, true);
 }
 
 static repeats_t repeats_of(const contender_t *c) {
@@ -120,7 +112,7 @@ status_t contender_reference(contender_t *oracle, uint64_t seed, reference_t *re
     AUTO(fs_remove_temporary) char *folder = NULL;
     *reference = (reference_t){0};
     TRY(fs_temporary_folder_in(oracle->worker->folder, &folder, err));
-    json_auto_t *answer = oracle->active && (seed == 0 || contender_refill(oracle, seed))
+    json_auto_t *answer = oracle->active && (seed == 0 || contender_refill(oracle, seed, false))
                               ? ask_arrays(oracle, "output", folder)
                               : NULL;
     return answer != NULL ? read_reference(oracle, answer, folder, reference, err)
@@ -337,7 +329,7 @@ static char *why_wrong(contender_t *c, const expectation_t *expected, const char
     if (!check->ok || !own.verified)
         return reason;
     contender_t *verifier = expected->verifier;
-    if (!contender_reopen(verifier) || !contender_refill(verifier, expected->seed) ||
+    if (!contender_reopen(verifier) || !contender_refill(verifier, expected->seed, false) ||
         !ask_verify(verifier, folder, NULL, &reason)) {
         check->ok = false;
         contender_drop(c, CASE_FAILED, "%s", verifier->result.reason);

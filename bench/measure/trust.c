@@ -190,7 +190,7 @@ static bool time_new_inputs(contender_t *c, audit_times_t *times, double claimed
                             new_inputs_t *found) {
     clock_sleep_ns((int64_t)found->pause_ns);
     found->pause_ns = fmax(2 * found->pause_ns, FIRST_PAUSE_NS);
-    if (!contender_refill(c, secret_seed()) ||
+    if (!contender_refill(c, secret_seed(), false) ||
         !keep_shorter(&found->once_ns, time_runs(c, 1, times)))
         return false;
     found->run_ns = found->once_ns;
@@ -217,7 +217,7 @@ static double compare_new_inputs(contender_t *c, const phase_t *phase, double ra
          tries++)
         if (!time_new_inputs(c, &times, claimed_ns, &found))
             return NAN;
-    if (!contender_refill(c, 0))
+    if (!contender_refill(c, 0, false))
         return NAN;
     return found.run_ns > found.most_ns ? found.run_ns / claimed_ns : ratio;
 }

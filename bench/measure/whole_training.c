@@ -49,7 +49,7 @@ static void thin(json_t *curves) {
 /* A call from what the one before left; arrays in place are only in `folder` after the last. */
 static bool call(contender_t *c, uint64_t seed, size_t number, bool is_last, const char *folder) {
     const uint64_t refill = refill_of(c, seed, number);
-    if (!(number > 0 ? contender_continue(c, refill) : contender_refill(c, refill)))
+    if (!contender_refill(c, refill, number > 0))
         return false;
     json_t *request = contender_arrays_request(c, "output", folder);
     if (!is_last)
@@ -91,7 +91,7 @@ static void train(contender_t *c, contender_t *oracle, uint64_t seed, size_t cal
         evaluate(c, oracle, folder, results);
     }
     if (c->active)
-        contender_refill(c, 0);
+        contender_refill(c, 0, false);
 }
 
 void contender_train(contender_t *c, contender_t *oracle,

@@ -14,13 +14,8 @@
 static bool is_own_file(const char *path) {
     static const char *const OWN[] = {HEADER, JOURNAL, JOURNAL_GZIP, "timings.csv"};
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-    AUTO_FREE char *folder =
-        slash != NULL ? mem_text_n(path, (size_t)(slash - path + 1)) : mem_text("./");
-    AUTO_FREE char *header = mem_format("%s" HEADER, folder);
-    bool is_own = false;
-    for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
-        is_own = is_own || strcmp(name, OWN[i]) == 0;
-    return is_own && fs_exists(header);
+    AUTO_FREE char *header = mem_format("%.*s" HEADER, (int)(name - path), path);
+    return text_is_one_of(name, OWN, sizeof OWN / sizeof *OWN) && fs_exists(header);
 }
 
 status_t record_refuse_own_file(const char *path, error_t *err) {

@@ -41,17 +41,16 @@ static char *header_of(const study_side_t *side) {
 }
 
 static status_t recognise(const study_t *study, const char *line, log_rows_t *rows, error_t *err) {
-    char *headers[STUDY_SIDES];
+    AUTO(text_list_free) text_list_t headers = {0};
     for (size_t i = 0; i < STUDY_SIDES; i++) {
-        headers[i] = header_of(&study->sides[i]);
-        rows->side = strcmp(line, headers[i]) == 0 ? &study->sides[i] : rows->side;
+        text_list_take(&headers, header_of(&study->sides[i]));
+        if (strcmp(line, headers.items[i]) == 0)
+            rows->side = &study->sides[i];
     }
-    if (rows->side == NULL)
-        error_set(err, STATUS_USAGE, "found the columns %.200s, expected %s or %s", line,
-                  headers[0], headers[1]);
-    for (size_t i = 0; i < STUDY_SIDES; i++)
-        free(headers[i]);
-    return rows->side != NULL ? STATUS_OK : STATUS_USAGE;
+    return rows->side != NULL
+               ? STATUS_OK
+               : error_set(err, STATUS_USAGE, "found the columns %.200s, expected %s or %s", line,
+                           headers.items[0], headers.items[1]);
 }
 
 /* strtod() also accepts hexadecimal, "inf" and "nan". */

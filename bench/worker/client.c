@@ -378,8 +378,7 @@ static bool fork_process(worker_link_t *link) {
 static status_t start_process(worker_link_t *link, error_t *err) {
     const char *const *argv = text_list_argv(&link->argv);
     setenv(WORKER_TAG, link->tag, 1);
-    const status_t status = link->is_server ? subprocess_start_with_socket(argv, &link->child, err)
-                                            : subprocess_start(argv, &link->child, err);
+    const status_t status = subprocess_start(argv, link->is_server, &link->child, err);
     unsetenv(WORKER_TAG);
     return status;
 }

@@ -214,7 +214,7 @@ static void our_own_streams_may_be_closed(void **state) {
 
 static void start(const char *script, subprocess_t *child) {
     const char *const argv[] = {"sh", "-c", script, NULL};
-    assert_ok(subprocess_start(argv, child, &err));
+    assert_ok(subprocess_start(argv, false, child, &err));
 }
 
 /* Read up to the end of the stream, or up to `wanted` bytes. */
@@ -280,7 +280,7 @@ static void children_die_with_us(void **state) {
     if (supervisor == 0) {
         const char *const argv[] = {"sleep", "1000", NULL};
         subprocess_t child;
-        status_t status = subprocess_start(argv, &child, NULL);
+        status_t status = subprocess_start(argv, false, &child, NULL);
         ssize_t written = write(report[1], &child.pid, sizeof child.pid);
         _exit(status == STATUS_OK && written == sizeof child.pid ? 0
                                                                  : 1); /* no subprocess_stop() */

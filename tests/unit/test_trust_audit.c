@@ -38,7 +38,7 @@ bool contender_reopen(contender_t *c) {
     return c->active;
 }
 
-bool contender_refill(contender_t *c, uint64_t seed) {
+bool contender_refill(contender_t *c, uint64_t seed, bool continues) {
     world.is_new = seed != 0;
     world.refill = seed;
     world.last_ns = clock_ns();

@@ -121,7 +121,7 @@ static void programs_do_not_hold_the_pipe(void **state) {
     static const char *const ARGV[] = {"sleep", "1000", NULL};
     watchdog_t watchdog = start(*state);
     subprocess_t child;
-    assert_ok(subprocess_start(ARGV, &child, &err));
+    assert_ok(subprocess_start(ARGV, false, &child, &err));
     assert_ok(watchdog_end(&watchdog, LONG_S, &err));
     assert_false(subprocess_has_ended(&child));
     assert_true(file_says(*state, "given back"));

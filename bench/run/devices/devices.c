@@ -374,7 +374,7 @@ static status_t start(const devices_t *devices, size_t index, const char *progra
                       error_t *err) {
     AUTO(text_list_free) text_list_t command = command_of(devices, index, program);
     *child = (child_t){.label = devices->items[index].label, .exit_code = -1};
-    TRY(subprocess_start(text_list_argv(&command), &child->process, err));
+    TRY(subprocess_start(text_list_argv(&command), false, &child->process, err));
     close(child->process.in_fd);
     fcntl(child->process.err_fd, F_SETFL, 0); /* blocking */
     return pthread_create(&child->shows, NULL, show_lines, child) == 0
