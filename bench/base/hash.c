@@ -1,7 +1,5 @@
 #include "base/hash.h"
 
-#include "base/memory.h"
-
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,23 +7,18 @@
 #include <string.h>
 #include <xxhash.h>
 
-struct hash {
-    XXH3_state_t *state;
-};
-
 hash_t *hash_new(void) {
-    hash_t *hash = mem_alloc(sizeof *hash);
-    hash->state = XXH3_createState();
-    if (hash->state == NULL)
+    hash_t *hash = XXH3_createState();
+    if (hash == NULL)
         abort(); /* out of memory, as in memory.h */
-    XXH3_128bits_reset(hash->state);
+    XXH3_128bits_reset(hash);
     return hash;
 }
 
 void hash_add(hash_t *hash, const void *data, size_t bytes) {
     uint64_t length = bytes;
-    XXH3_128bits_update(hash->state, &length, sizeof length);
-    XXH3_128bits_update(hash->state, data, bytes);
+    XXH3_128bits_update(hash, &length, sizeof length);
+    XXH3_128bits_update(hash, data, bytes);
 }
 
 void hash_add_text(hash_t *hash, const char *text) {
@@ -33,9 +26,8 @@ void hash_add_text(hash_t *hash, const char *text) {
 }
 
 void hash_finish(hash_t *hash, char text[HASH_TEXT]) {
-    XXH128_hash_t digest = XXH3_128bits_digest(hash->state);
+    XXH128_hash_t digest = XXH3_128bits_digest(hash);
     snprintf(text, HASH_TEXT, "%016" PRIx64 "%016" PRIx64, (uint64_t)digest.high64,
              (uint64_t)digest.low64);
-    XXH3_freeState(hash->state);
-    free(hash);
+    XXH3_freeState(hash);
 }

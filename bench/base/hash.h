@@ -7,7 +7,7 @@
 
 enum { HASH_TEXT = 33 }; /* 32 hex digits and a NUL */
 
-typedef struct hash hash_t;
+typedef struct XXH3_state_s hash_t;
 
 hash_t *hash_new(void);
 void hash_add(hash_t *hash, const void *data, size_t bytes);

@@ -364,12 +364,8 @@ static json_t *hello_request(void) {
 /* False: its server cannot, link->unforked says why. */
 static bool fork_process(worker_link_t *link) {
     error_t why = ERROR_INIT;
-    free(link->unforked);
-    link->unforked = NULL;
-    link->forked =
-        link->server != NULL &&
-        link->fork(link->server, &link->argv, link->tag,
-                   (double)(link->deadline_ns - clock_ns()) / 1e9, &link->child, &why) == STATUS_OK;
+    mem_set_text(&link->unforked, NULL);
+    link->forked = link->server != NULL && link->fork(link, &why) == STATUS_OK;
     if (link->server != NULL && !link->forked)
         link->unforked = mem_text(why.text);
     return link->forked;

@@ -27,18 +27,15 @@ typedef struct stderr_tail {
 
 struct fork_server;
 
-/* Have a worker's process forked; `tag`: its WORKER_TAG. */
-typedef status_t worker_fork_t(struct fork_server *server, const text_list_t *argv, const char *tag,
-                               double timeout_s, subprocess_t *child, error_t *err);
-
 typedef struct worker_link {
     char *label; /* "cuda", "pytorch-cpu" */
     text_list_t argv;
     struct fork_server *server; /* forks it (pool.h); NULL: it is started afresh */
-    worker_fork_t *fork;        /* with a server: how */
-    char *unforked;             /* why the last process was not, although there is a server */
-    bool forked;                /* the last process was */
-    bool is_server;             /* is one */
+    status_t (*fork)(struct worker_link *link,
+                     error_t *err); /* by its server, in the time left for its answer */
+    char *unforked;                 /* why the last process was not, although there is a server */
+    bool forked;                    /* the last process was */
+    bool is_server;                 /* is one */
     const int *handed; /* to hand over with the next request of a server: three files; NULL: none */
     bool running;
     bool has_run;          /* has answered hello once */

@@ -1,5 +1,6 @@
 #include "worker/pool.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "io/folders.h"
@@ -174,28 +175,22 @@ static status_t ask(worker_link_t *server, json_t *request, double timeout_s, pi
     return status;
 }
 
-static status_t start_worker(fork_server_t *server, const text_list_t *argv, const char *tag,
-                             double timeout_s, subprocess_t *child, error_t *err) {
+static status_t start_worker(worker_link_t *link, error_t *err) {
+    worker_link_t *server = &link->server->link;
+    const double timeout_s = (double)(link->deadline_ns - clock_ns()) / 1e9;
     int theirs[3];
-    pid_t pid = -1;
-    TRY(prepare(&server->link, timeout_s, err));
-    json_t *request = fork_request(argv, tag);
-    status_t status =
-        request != NULL
-            ? subprocess_streams(child, theirs, err)
-            : error_set(err, STATUS_FAILED, "a variable of the environment or a path is not UTF-8");
-    if (status != STATUS_OK) {
-        json_decref(request);
-        return status;
-    }
-    server->link.handed = theirs;
-    status = ask(&server->link, request, timeout_s, &pid, err);
+    TRY(prepare(server, timeout_s, err));
+    json_auto_t *request = fork_request(&link->argv, link->tag);
+    if (request == NULL)
+        return error_set(err, STATUS_FAILED,
+                         "a variable of the environment or a path is not UTF-8");
+    TRY(subprocess_streams(&link->child, theirs, err));
+    server->handed = theirs;
+    const status_t status = ask(server, json_incref(request), timeout_s, &link->child.pid, err);
     for (size_t i = 0; i < 3; i++)
         close(theirs[i]);
-    if (status == STATUS_OK)
-        child->pid = pid;
-    else
-        subprocess_close(child);
+    if (status != STATUS_OK)
+        subprocess_close(&link->child);
     return status;
 }
 
