@@ -236,11 +236,10 @@ static char *from_project(const char *project, const char *here, const char *pat
 
 /* Is the value of an option, of n bytes, a path? */
 static bool names_path(const char *option, size_t n, const char *value) {
-    static const char *const FOLDERS[] = {"--workload", "--operator"};
-    for (size_t i = 0; i < sizeof FOLDERS / sizeof *FOLDERS; i++)
-        if (strlen(FOLDERS[i]) == n && strncmp(option, FOLDERS[i], n) == 0)
-            return names_folder(value);
-    return n == strlen("--candidate") && strncmp(option, "--candidate", n) == 0;
+    AUTO_FREE char *name = mem_text_n(option, n);
+    if (strcmp(name, "--workload") == 0 || strcmp(name, "--operator") == 0)
+        return names_folder(value);
+    return strcmp(name, "--candidate") == 0;
 }
 
 text_list_t run_argv(const cli_args_t *args, const text_list_t *paths) {

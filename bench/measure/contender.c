@@ -374,16 +374,9 @@ static bool add_samples(contender_t *c, case_result_t *into, exchange_t *exchang
 
 /* ---- samples on new inputs ------------------------------------------------------------------- */
 
-static bool is_declared(const case_result_t *result, const char *name) {
-    for (size_t i = 0; i < result->n_phases; i++)
-        if (strcmp(result->phases[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 static void add_audited(contender_t *c, const char *const *names, uint64_t drawn) {
     audit_t *audit = &c->audit;
-    while (*names != NULL && !is_declared(&c->result, *names))
+    while (*names != NULL && result_phase_named(&c->result, *names) == NULL)
         names++;
     if (*names == NULL)
         return;
@@ -398,7 +391,7 @@ void contender_plan_audit(contender_t *c, uint64_t drawn) {
     if (!c->active) /* it may have no worker */
         return;
     add_audited(c, NAMES("host_to_host", "train", "total"), drawn);
-    if (is_declared(&c->result, "train") || !contender_may_ask(c, "phase"))
+    if (result_phase_named(&c->result, "train") != NULL || !contender_may_ask(c, "phase"))
         return;
     add_audited(c, NAMES("kernel_graph", "forward_graph"), drawn);
     add_audited(c, NAMES("kernel", "forward_device", "forward"), drawn);

@@ -93,7 +93,7 @@ bool result_is_broken(const case_result_t *result) {
            result->status == CASE_IMPLAUSIBLE;
 }
 
-static const phase_t *phase_called(const case_result_t *result, const char *name) {
+const phase_t *result_phase_named(const case_result_t *result, const char *name) {
     for (size_t i = 0; i < result->n_phases; i++)
         if (strcmp(result->phases[i].name, name) == 0)
             return &result->phases[i];
@@ -101,9 +101,9 @@ static const phase_t *phase_called(const case_result_t *result, const char *name
 }
 
 static const phase_t *first_with_times(const case_result_t *result, const char *const *names) {
-    const bool trains = phase_called(result, "train") != NULL; /* includes `forward` */
+    const bool trains = result_phase_named(result, "train") != NULL; /* includes `forward` */
     for (; *names != NULL; names++) {
-        const phase_t *phase = phase_called(result, *names);
+        const phase_t *phase = result_phase_named(result, *names);
         if (phase != NULL && phase->summary.n > 0 && !(trains && strcmp(*names, "forward") == 0))
             return phase;
     }
@@ -121,14 +121,14 @@ static bool is_call_made_ahead(const case_result_t *result) {
     static const char *const IN_GRAPH = "forward_graph";
     return !case_engine_is_built_in(result->spec.engine) &&
            (isfinite(result_once(result, "capture")) || isfinite(result_once(result, "compile")) ||
-            phase_called(result, IN_GRAPH) != NULL);
+            result_phase_named(result, IN_GRAPH) != NULL);
 }
 
 const phase_t *result_phase(const case_result_t *result, const char *name) {
     static const char *const IN_GRAPH[] = {"kernel_graph", "forward_graph", NULL};
     static const char *const ONE[] = {"kernel", "train_device", "forward_device", "forward", NULL};
     const bool any = strcmp(name, COMPUTATION) == 0;
-    const phase_t *phase = phase_called(result, name);
+    const phase_t *phase = result_phase_named(result, name);
     if (phase == NULL && (any || strcmp(name, CALL_IN_GRAPH) == 0))
         phase = first_with_times(result, IN_GRAPH);
     const bool eager = strcmp(name, EAGER_CALL) == 0 && !is_call_made_ahead(result);

@@ -213,6 +213,8 @@ unsigned result_stops(const case_result_t *result, stop_reason_t stop);
  *   EAGER_CALL     the same, of a case that is neither captured in a CUDA graph nor compiled;
  *   COMPUTATION    the former, else the latter. */
 const phase_t *result_phase(const case_result_t *result, const char *name);
+/* The phase of this very name, with or without samples; or NULL. */
+const phase_t *result_phase_named(const case_result_t *result, const char *name);
 
 #define CALL_IN_GRAPH "call_in_graph"
 #define HOST_CALL "forward" /* one call on a CPU */

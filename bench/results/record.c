@@ -106,16 +106,9 @@ static bool is_of_parts(const phase_t *phase) {
     return strcmp(phase->name, "residual") == 0 || strcmp(phase->name, "driver") == 0;
 }
 
-static const phase_t *phase_named(const case_result_t *line, const char *name) {
-    for (size_t i = 0; i < line->n_phases; i++)
-        if (strcmp(line->phases[i].name, name) == 0)
-            return &line->phases[i];
-    return NULL;
-}
-
 static status_t check_pair(const case_result_t *first, const case_result_t *line, error_t *err) {
     for (size_t i = 0; i < line->n_phases; i++) {
-        const phase_t *phase = &line->phases[i], *before = phase_named(first, phase->name);
+        const phase_t *phase = &line->phases[i], *before = result_phase_named(first, phase->name);
         if (before == NULL)
             continue;
         if (before->clock != phase->clock)
