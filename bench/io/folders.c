@@ -18,11 +18,6 @@ static const char INSTALLED[] = "installed.txt";
 /* A folder with kernels/ and sweeps/ may be anyone's; one with this, too, is a checkout. */
 static const char OURS[] = "kernels/workload.schema.json";
 
-static bool holds(const char *folder, const char *name) {
-    AUTO_FREE char *path = fs_join(folder, name);
-    return fs_exists(path);
-}
-
 char *folders_data_at(const char *folder) {
     AUTO_FREE char *kernels = fs_join(folder, "kernels"), *sweeps = fs_join(folder, "sweeps");
     return fs_is_folder(kernels) && fs_is_folder(sweeps) ? realpath(folder, NULL) : NULL;
@@ -54,7 +49,7 @@ static char *around(const char *folder) {
     AUTO_FREE char *above = mem_text(folder);
     char *data;
     do
-        data = holds(above, OURS) ? folders_data_at(above) : NULL;
+        data = fs_has(above, OURS) ? folders_data_at(above) : NULL;
     while (data == NULL && go_up(above));
     return data;
 }
@@ -83,7 +78,7 @@ status_t folders_data(char **data, error_t *err) {
 }
 
 bool folders_installed(const char *data) {
-    return holds(data, INSTALLED);
+    return fs_has(data, INSTALLED);
 }
 
 const char *folders_program(const char *data) {
@@ -201,11 +196,11 @@ static void hash_changes(const char *folder, const char *spec, git_state_t *stat
 }
 
 bool git_read(const char *folder, const char *except, git_state_t *state) {
-    AUTO_FREE char *git = fs_join(folder, ".git"), *spec = pathspec_without(folder, except);
+    AUTO_FREE char *spec = pathspec_without(folder, except);
     const char *const argv[] = {"git",      "--no-optional-locks", "-C", folder, "status",
                                 "--branch", "--porcelain=v2",      "--", ".",    spec,
                                 NULL};
-    AUTO_FREE char *status = fs_exists(git) ? subprocess_output(argv, TIMEOUT_S) : NULL;
+    AUTO_FREE char *status = fs_has(folder, ".git") ? subprocess_output(argv, TIMEOUT_S) : NULL;
     const bool read = status != NULL && parse_status(status, state);
     if (read && state->dirty)
         hash_changes(folder, spec, state);

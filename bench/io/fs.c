@@ -165,8 +165,7 @@ status_t fs_remove_tree(const char *path, error_t *err) {
 status_t fs_remove_marked(const char *path, const char *mark, error_t *err) {
     if (rmdir(path) == 0 || errno == ENOENT)
         return STATUS_OK;
-    AUTO_FREE char *file = fs_join(path, mark);
-    const bool is_ours = fs_is_folder(path) && fs_exists(file);
+    const bool is_ours = fs_is_folder(path) && fs_has(path, mark);
     return is_ours ? remove_all(path, err) : refuse_to_remove(path, err);
 }
 
@@ -529,6 +528,11 @@ status_t fs_make_folders(const char *path, error_t *err) {
 
 bool fs_exists(const char *path) {
     return access(path, F_OK) == 0;
+}
+
+bool fs_has(const char *folder, const char *name) {
+    AUTO_FREE char *path = fs_join(folder, name);
+    return fs_exists(path);
 }
 
 bool fs_is_folder(const char *path) {

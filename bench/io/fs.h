@@ -51,6 +51,7 @@ void fs_remove_orphans(const char *folder);
 
 status_t fs_make_folders(const char *path, error_t *err); /* like mkdir -p */
 bool fs_exists(const char *path);
+bool fs_has(const char *folder, const char *name); /* is there "folder/name"? */
 bool fs_is_folder(const char *path);
 
 /* Remove what is missing: no error, in all four. */

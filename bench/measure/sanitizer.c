@@ -17,12 +17,7 @@ static const char CACHE_FORMAT[] = "bench sanitize 2";
 static const double VERSION_TIMEOUT_S = 60;
 
 /* Without initcheck: copying a whole block that is partly uninitialised is no error. */
-static const char *const TOOLS[] = {"memcheck", "racecheck", "synccheck"};
-
-const char *const *sanitizer_tools(size_t *n) {
-    *n = sizeof TOOLS / sizeof *TOOLS;
-    return TOOLS;
-}
+const char *const SANITIZER_TOOLS[] = {"memcheck", "racecheck", "synccheck", NULL};
 
 status_t sanitizer_find(sanitizer_t *sanitizer, error_t *err) {
     *sanitizer = (sanitizer_t){.path = toolchain_find_program("compute-sanitizer")};

@@ -37,8 +37,8 @@ typedef struct sanitize_output {
 status_t sanitizer_find(sanitizer_t *sanitizer, error_t *err);
 void sanitizer_free(sanitizer_t *sanitizer);
 
-/* Names of the tools to run; `*n` gets their number. */
-const char *const *sanitizer_tools(size_t *n);
+/* Names of the tools to run; ends with NULL. */
+extern const char *const SANITIZER_TOOLS[];
 
 /* Failures become part of the verdict. The caller frees the output. */
 void sanitize_program(const sanitizer_t *sanitizer, const char *tool, const sanitize_input_t *input,

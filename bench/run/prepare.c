@@ -250,8 +250,7 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
     TRY(fs_make_folders(run->folder, err));
     TRY(run_lock(run->folder, &run->folder_lock, err));
     /* Under the lock: a concurrent run may have written it in the meantime. */
-    AUTO_FREE char *header = fs_join(run->folder, "run.json");
-    run->resumed = fs_exists(header);
+    run->resumed = fs_has(run->folder, "run.json");
     if (run->resumed && !run->options->resume)
         return error_set(err, STATUS_USAGE,
                          "%s already holds a run: continue it with --resume, or choose another "

@@ -174,25 +174,23 @@ static status_t keep_log(run_t *run, const program_t *program, const char *tool,
 /* Without a sanitizer (NULL) every verdict is "not run". */
 static status_t run_tools(run_t *run, const sanitizer_t *sanitizer, const sanitize_input_t *input,
                           sanitize_t *found, error_t *err) {
-    size_t n;
-    const char *const *tools = sanitizer_tools(&n);
     status_t status = STATUS_OK;
     if (sanitizer != NULL)
         found->version = mem_text(sanitizer->version);
-    for (size_t i = 0; i < n && status == STATUS_OK; i++) {
+    for (const char *const *tool = SANITIZER_TOOLS; *tool != NULL && status == STATUS_OK; tool++) {
         sanitize_output_t output;
-        text_list_add(&found->tools, tools[i]);
+        text_list_add(&found->tools, *tool);
         if (sanitizer == NULL) {
             text_list_add(&found->verdicts, "not run: no compute-sanitizer");
             continue;
         }
-        progress_now(&run->progress, "%s of %s", tools[i], input->spec->id);
-        sanitize_program(sanitizer, tools[i], input, &output);
+        progress_now(&run->progress, "%s of %s", *tool, input->spec->id);
+        sanitize_program(sanitizer, *tool, input, &output);
         text_list_add(&found->verdicts, output.verdict);
         if (found->example == NULL)
             found->example = mem_text(output.example);
         if (output.log != NULL)
-            status = keep_log(run, input->program, tools[i], &output, err);
+            status = keep_log(run, input->program, *tool, &output, err);
         sanitize_output_free(&output);
     }
     return status;

@@ -447,8 +447,7 @@ static void add_environment(const worker_link_t *link, text_list_t *argv) {
 /* MPS shares memory between its clients. */
 static bool shares_memory(void) {
     const char *pipes = getenv("CUDA_MPS_PIPE_DIRECTORY");
-    AUTO_FREE char *control = fs_join(pipes != NULL ? pipes : "/tmp/nvidia-mps", "control");
-    return fs_exists(control);
+    return fs_has(pipes != NULL ? pipes : "/tmp/nvidia-mps", "control");
 }
 
 /* The session's services start programs outside. */

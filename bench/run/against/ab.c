@@ -301,8 +301,8 @@ static bool has_program(const sweep_t *sweep, const case_t *spec, const void *ro
         workload_is_cuda_builtin(sweep->workload, spec->variant))
         return true;
     AUTO_FREE char *folder = workload_folder(root, sweep->workload);
-    AUTO_FREE char *path = mem_format("%s/%s.%s", folder, spec->variant, in_c ? "c" : "cu");
-    return fs_exists(path);
+    AUTO_FREE char *name = mem_format("%s.%s", spec->variant, in_c ? "c" : "cu");
+    return fs_has(folder, name);
 }
 
 /* Load the sweeps relative to the other build's root, so that "*" expands to its kernels. A sweep
@@ -326,12 +326,11 @@ static status_t load_cases(ab_t *ab, error_t *err) {
 /* Our inputs and workload.json say nothing to a build that has a workload compiled in, or knows no such file. */
 static status_t check_described(const ab_t *ab, error_t *err) {
     const char *given = ab->ours->options->against;
-    AUTO_FREE char *schema = fs_join(ab->build.root, "kernels/workload.schema.json");
     for (size_t s = 0; s < ab->theirs.n_sweeps; s++) {
         const workload_t *workload = ab->theirs.sweeps[s].workload;
         if (described_find(workload->name) == NULL)
             continue;
-        if (!fs_exists(schema))
+        if (!fs_has(ab->build.root, "kernels/workload.schema.json"))
             return error_set(err, STATUS_USAGE,
                              "--against %s: it reads no workload.json: expected a newer build",
                              given);

@@ -333,11 +333,10 @@ static status_t check_folder(const devices_t *devices, const text_list_t *folder
 
 /* All of them, so that a run that is interrupted early has the devices it was begun on. */
 static status_t prepare_folders(devices_t *devices, error_t *err) {
-    AUTO_FREE char *top = fs_join(devices->run->folder, "devices"),
-                   *header = fs_join(devices->run->folder, "run.json");
+    AUTO_FREE char *top = fs_join(devices->run->folder, "devices");
     AUTO(text_list_free) text_list_t folders = {0};
     TRY(fs_is_folder(top) ? fs_list(top, "", &folders, err) : STATUS_OK);
-    TRY(check_folder(devices, &folders, fs_exists(header), err));
+    TRY(check_folder(devices, &folders, fs_has(devices->run->folder, "run.json"), err));
     for (size_t i = 0; i < devices->n; i++) {
         devices->items[i].folder = mem_format("%s/%d", top, devices->shares[i].device);
         TRY(fs_make_folders(devices->items[i].folder, err));
@@ -351,8 +350,8 @@ static text_list_t command_of(const devices_t *devices, size_t index, const char
     const run_options_t *options = devices->run->options;
     const core_share_t *share = &devices->shares[index];
     const char *folder = devices->items[index].folder;
-    AUTO_FREE char *header = fs_join(folder, "run.json"),
-                   *cores = cores_text(share->cores, share->n);
+    const bool is_begun = fs_has(folder, "run.json");
+    AUTO_FREE char *cores = cores_text(share->cores, share->n);
     text_list_t argv = {0};
     text_list_add_words(&argv, program, "run", NULL);
     text_list_add_all(&argv, &options->passed_on);
@@ -360,9 +359,9 @@ static text_list_t command_of(const devices_t *devices, size_t index, const char
                         NULL);
     text_list_add_format(&argv, "--device=%d", share->device);
     text_list_add_format(&argv, "--shard=%zu/%zu", index + 1, devices->n);
-    if (fs_exists(header))
+    if (is_begun)
         text_list_add(&argv, "--resume");
-    if (fs_exists(header) && options->retry)
+    if (is_begun && options->retry)
         text_list_add(&argv, "--retry");
     text_list_add(&argv, "--");
     for (size_t i = 0; i < options->n_sweeps; i++)

@@ -114,20 +114,15 @@ static status_t check_folder(const char *folder, error_t *err) {
                : error_set(err, STATUS_USAGE, "%s: is not empty; merge into a new folder", folder);
 }
 
-static bool has_header(const char *folder) {
-    AUTO_FREE char *header = fs_join(folder, "run.json");
-    return fs_exists(header);
-}
-
 /* A shard that never began leaves nothing; if all did, loading the first says why there is no run. */
 static status_t add_all(merge_t *merge, const char *const *runs, size_t n_runs, error_t *err) {
     size_t n_there = 0;
     for (size_t i = 0; i < n_runs; i++)
-        n_there += has_header(runs[i]);
+        n_there += fs_has(runs[i], "run.json");
     if (n_there == 0)
         return merge_add(merge, runs[0], err);
     for (size_t i = 0; i < n_runs; i++)
-        if (has_header(runs[i]))
+        if (fs_has(runs[i], "run.json"))
             TRY(merge_add(merge, runs[i], err));
         else
             output_print(stderr, "%s: left out: %s\n", runs[i],
