@@ -1,6 +1,5 @@
 #include "worker/cpu_use.h"
 
-#include "base/error.h"
 #include "base/memory.h"
 #include "io/fs.h"
 
