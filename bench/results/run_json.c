@@ -238,34 +238,23 @@ static status_t read_described(const json_t *operators, record_t *run, error_t *
 
 static status_t read_fields(const json_t *json, void *into, error_t *err) {
     record_t *run = into;
-    enum {
-        STARTED,
-        FINISHED,
-        SEED,
-        ARGV,
-        SWEEPS,
-        LEFT_OUT,
-        SHARD,
-        PASSES,
-        OPERATORS,
-        ALGORITHMIC,
-        DIGEST,
-        ENVIRONMENT,
-        N_KEYS
-    };
-    static const json_key_t KEYS[N_KEYS] = {{"started", JSON_STRING, "text", false},
-                                            {"finished", JSON_STRING, "text", false},
-                                            {"seed", JSON_INTEGER, "a whole number", true},
-                                            {"argv", JSON_ARRAY, "a list", false},
-                                            {"sweeps", JSON_ARRAY, "a list", false},
-                                            {"left_out", JSON_ARRAY, "a list", false},
-                                            {"shard", JSON_STRING, "text", false},
-                                            {"passes", JSON_ARRAY, "a list", false},
-                                            {"operators", JSON_OBJECT, "an object", false},
-                                            {"algorithmic", JSON_ARRAY, "a list", false},
-                                            {"digest", JSON_OBJECT, "an object", false},
-                                            {"environment", JSON_OBJECT, "an object", true}};
-    const json_t *schema, *values[N_KEYS];
+    const json_t *schema, *started, *finished, *seed, *argv, *sweeps, *left_out, *shard, *passes,
+        *operators, *algorithmic, *digest, *environment;
+    const struct {
+        json_key_t key;
+        const json_t **value;
+    } KEYS[] = {{{"started", JSON_STRING, "text", false}, &started},
+                {{"finished", JSON_STRING, "text", false}, &finished},
+                {{"seed", JSON_INTEGER, "a whole number", true}, &seed},
+                {{"argv", JSON_ARRAY, "a list", false}, &argv},
+                {{"sweeps", JSON_ARRAY, "a list", false}, &sweeps},
+                {{"left_out", JSON_ARRAY, "a list", false}, &left_out},
+                {{"shard", JSON_STRING, "text", false}, &shard},
+                {{"passes", JSON_ARRAY, "a list", false}, &passes},
+                {{"operators", JSON_OBJECT, "an object", false}, &operators},
+                {{"algorithmic", JSON_ARRAY, "a list", false}, &algorithmic},
+                {{"digest", JSON_OBJECT, "an object", false}, &digest},
+                {{"environment", JSON_OBJECT, "an object", true}, &environment}};
     TRY(expect(json, &SCHEMA, &schema, err));
     const json_int_t number = json_integer_value(schema);
     if (number < RESULT_OLDEST_SCHEMA || number > RESULT_SCHEMA)
@@ -273,21 +262,21 @@ static status_t read_fields(const json_t *json, void *into, error_t *err) {
                          "found schema %lld, expected %d to %d: made by a different version",
                          (long long)number, RESULT_OLDEST_SCHEMA, RESULT_SCHEMA);
     run->schema = (int)number;
-    for (size_t i = 0; i < N_KEYS; i++)
-        TRY(expect(json, &KEYS[i], &values[i], err));
-    run->started = shown_text(values[STARTED]);
-    run->finished = shown_text(values[FINISHED]);
-    run->seed = (uint64_t)json_integer_value(values[SEED]);
-    run->shard = shown_text(values[SHARD]);
-    TRY(read_texts("argv", values[ARGV], &run->argv, err));
-    TRY(read_texts("left_out", values[LEFT_OUT], &run->left_out, err));
-    TRY(read_sweeps(values[SWEEPS], run, err));
-    TRY(read_passes(values[PASSES], run, err));
-    TRY(read_described(values[OPERATORS], run, err));
-    TRY(read_texts("algorithmic", values[ALGORITHMIC], &run->algorithmic, err));
-    run->knows_algorithmic = values[ALGORITHMIC] != NULL;
-    run->digest = json_deep_copy(values[DIGEST]);
-    return flatten(values[ENVIRONMENT], "", &run->environment, err);
+    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
+        TRY(expect(json, &KEYS[i].key, KEYS[i].value, err));
+    run->started = shown_text(started);
+    run->finished = shown_text(finished);
+    run->seed = (uint64_t)json_integer_value(seed);
+    run->shard = shown_text(shard);
+    TRY(read_texts("argv", argv, &run->argv, err));
+    TRY(read_texts("left_out", left_out, &run->left_out, err));
+    TRY(read_sweeps(sweeps, run, err));
+    TRY(read_passes(passes, run, err));
+    TRY(read_described(operators, run, err));
+    TRY(read_texts("algorithmic", algorithmic, &run->algorithmic, err));
+    run->knows_algorithmic = algorithmic != NULL;
+    run->digest = json_deep_copy(digest);
+    return flatten(environment, "", &run->environment, err);
 }
 
 static char *last_part(const char *folder) {
