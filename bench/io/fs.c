@@ -224,12 +224,12 @@ static bool is_dead(const char *name, const char *path) {
 
 static void remove_dead_folders_in(const char *base) {
     AUTO(text_list_free) text_list_t names = {0};
-    if (fs_list(base, "", &names, NULL) == STATUS_OK)
-        for (size_t i = 0; i < names.n; i++) {
-            AUTO_FREE char *path = fs_join(base, names.items[i]);
-            if (is_dead(names.items[i], path))
-                fs_remove_tree(path, NULL);
-        }
+    fs_list(base, "", &names, NULL);
+    for (size_t i = 0; i < names.n; i++) {
+        AUTO_FREE char *path = fs_join(base, names.items[i]);
+        if (is_dead(names.items[i], path))
+            fs_remove_tree(path, NULL);
+    }
 }
 
 void fs_remove_dead_folders(void) {
@@ -382,12 +382,11 @@ static bool is_orphan(const char *name) {
 
 void fs_remove_orphans(const char *folder) {
     AUTO(text_list_free) text_list_t names = {0};
-    if (fs_list(folder, ".tmp", &names, NULL) == STATUS_OK) {
-        for (size_t i = 0; i < names.n; i++) {
-            AUTO_FREE char *path = fs_join(folder, names.items[i]);
-            if (is_orphan(names.items[i]))
-                unlink(path);
-        }
+    fs_list(folder, ".tmp", &names, NULL);
+    for (size_t i = 0; i < names.n; i++) {
+        AUTO_FREE char *path = fs_join(folder, names.items[i]);
+        if (is_orphan(names.items[i]))
+            unlink(path);
     }
 }
 

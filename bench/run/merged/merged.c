@@ -72,25 +72,22 @@ static bool knows_passes(const record_t *record) {
 
 /* Shards of a merged run, of an older version, or of several divisions are not counted. */
 static void tell_shards(const merge_t *merge, const char *folder) {
-    unsigned number, n = 0, first_n = 0;
-    AUTO_FREE bool *found = mem_zeroed(MOST_SHARDS + 1, sizeof *found);
-    AUTO_FREE int *missing = mem_alloc(MOST_SHARDS * sizeof *missing);
+    unsigned number, n, all = 0;
     size_t n_missing = 0;
-    bool known = true;
-    for (size_t i = 0; known && i < merge->shards.n; i++) {
-        known = sscanf(merge->shards.items[i], "%u/%u", &number, &n) == 2 && number <= n &&
-                n <= MOST_SHARDS && (first_n == 0 || n == first_n);
-        first_n = n;
-        if (known)
-            found[number] = true;
-    }
-    for (unsigned i = 1; known && i <= n; i++)
-        if (!found[i])
+    for (size_t i = 0; i < merge->shards.n; i++, all = n)
+        if (sscanf(merge->shards.items[i], "%u/%u", &number, &n) != 2 || number > n ||
+            n > MOST_SHARDS || (all > 0 && n != all))
+            return;
+    AUTO_FREE int *missing = mem_alloc((all + 1) * sizeof *missing);
+    for (unsigned i = 1; i <= all; i++) {
+        AUTO_FREE char *shard = mem_format("%u/%u", i, all);
+        if (!text_list_has(&merge->shards, shard))
             missing[n_missing++] = (int)i;
-    if (n_missing > 0) {
-        AUTO_FREE char *list = cores_text(missing, n_missing);
-        output_print(stderr, "%s: missing shards: %s of %u\n", folder, list, n);
     }
+    if (n_missing == 0)
+        return;
+    AUTO_FREE char *list = cores_text(missing, n_missing);
+    output_print(stderr, "%s: missing shards: %s of %u\n", folder, list, all);
 }
 
 static void tell_gaps(const gaps_t *gaps, const char *folder) {
