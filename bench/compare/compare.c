@@ -548,12 +548,10 @@ static status_t learn_floors(const compare_options_t *options, const record_t *r
                              floors_t *floors, error_t *err) {
     TRY(floors_learn(&runs[0], runs + 2, options->floors.n, floors, err));
     for (size_t i = 0; i < options->floors.n; i++) {
-        error_t ignored = ERROR_INIT;
         AUTO(comparison_free) comparison_t comparison = {0};
         const comparison_options_t as_compared = {.phases = &options->phases,
                                                   .threshold_frac = options->threshold_frac};
-        if (comparison_make(&runs[0], &runs[2 + i], &as_compared, &comparison, &ignored) ==
-            STATUS_OK)
+        if (comparison_make(&runs[0], &runs[2 + i], &as_compared, &comparison, NULL) == STATUS_OK)
             floors_add_groups(floors, &comparison);
     }
     return STATUS_OK;

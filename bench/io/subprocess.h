@@ -69,7 +69,7 @@ void subprocess_watch(void (*watch)(void *context), void *context);
 /* This process waits: call it. */
 void subprocess_waiting(void);
 
-/* Seconds for time-outs: real time, even if a test has replaced the measuring clock. */
+/* Seconds of clock_ns(), for time-outs. */
 double subprocess_now_s(void);
 
 /* A close-on-exec pipe without the numbers 0 to 2, which are free if our own standard streams are

@@ -57,8 +57,8 @@ static void check_tags(const char *text) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *text = fuzz_text(data, size), *page;
     size_t length;
-    html_target_t target = {(char[]){"a.md"}, (char[]){"w1"}};
-    html_t html = {.root = "/nowhere", .targets = &target, .n_targets = 1};
+    static const char *const HREFS[] = {"a.md"};
+    html_t html = {.root = "/nowhere", .hrefs = HREFS, .n_hrefs = 1};
     html.out = open_memstream(&page, &length);
     html_blocks(&html, text, size % 2 == 0);
     fclose(html.out);

@@ -45,8 +45,8 @@ static const char *const JAX_MODES_OF_TRAININGS[] = {"jit", "scan", NULL};
 
 static bool allows(const case_t *spec) {
     bool allowed = true;
-    error_t ignored = ERROR_INIT; /* validate() reports it */
-    description_where(described_find(spec->workload), spec, &allowed, &ignored);
+    /* validate() reports errors. */
+    description_where(described_find(spec->workload), spec, &allowed, NULL);
     return allowed;
 }
 
@@ -104,17 +104,16 @@ static bool crosses_bus(const described_array_t *array) {
 workload_cost_t described_cost(const case_t *spec) {
     const description_t *d = described_find(spec->workload);
     workload_cost_t sum = {0};
-    error_t ignored = ERROR_INIT; /* validate() has reported it */
     described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n;
-    description_arrays(d, spec, shapes, &n, &ignored);
+    description_arrays(d, spec, shapes, &n, NULL); /* validate() has reported it */
     for (size_t i = 0; i < n; i++) {
         const double bytes = (double)shapes[i].bytes;
         sum.device_bytes += bytes;
         sum.bus_in_bytes += d->steps == NULL && crosses_bus(shapes[i].array) ? bytes : 0;
         sum.bus_out_bytes += d->steps == NULL && shapes[i].array->is_output ? bytes : 0;
     }
-    description_cost(d, spec, &sum, &ignored);
+    description_cost(d, spec, &sum, NULL);
     /* What is not given bounds nothing. */
     sum.bytes = isfinite(sum.bytes) ? sum.bytes : 0;
     sum.flops = isfinite(sum.flops) ? sum.flops : 0;
@@ -149,13 +148,12 @@ static const char *factors(const case_t *spec) {
 static bounds_t bounds(const case_t *spec, const char *array) {
     const description_t *d = described_find(spec->workload);
     bounds_t bounds = {0};
-    error_t ignored = ERROR_INIT; /* validate() has reported it */
     for (size_t i = 0; i < d->n_arrays; i++)
         if (strcmp(d->arrays[i].name, array) == 0)
-            description_bounds_of(d, i, 0, spec, &bounds, &ignored);
+            description_bounds_of(d, i, 0, spec, &bounds, NULL); /* validate() has reported it */
         else if (d->arrays[i].repeat != NULL && is_item_of(d->arrays[i].name, array))
             description_bounds_of(d, i, strtoul(strrchr(array, '_') + 1, NULL, 10), spec, &bounds,
-                                  &ignored);
+                                  NULL);
     return bounds;
 }
 
@@ -298,9 +296,8 @@ static json_t *array_to_json(const described_shape_t *shape) {
 static json_t *scalars_to_json(const description_t *d, const case_t *spec) {
     json_t *list = json_array();
     for (size_t i = 0; i < d->n_scalars; i++) {
-        error_t ignored = ERROR_INIT; /* validate() reports it */
         double value = 0;
-        description_scalar(d, i, spec, &value, &ignored);
+        description_scalar(d, i, spec, &value, NULL); /* validate() reports it */
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:f}", "name", d->scalars[i].name, "dtype",
                                         element_name(d->scalars[i].element), "value", value));
