@@ -5,15 +5,16 @@
 //         cluster splits the sum. Stages overlap (programmatic dependent launch): a stage requests its weights before
 //         it waits for the previous stage. backward_0 includes the next step's forward_0, so W_0 is read once per step.
 //         Elsewhere rung 03, its tiles in per-thread rings (tiles.cuh).
-// Buys    3 * W at 4.3 TB/s: H = 8192 has 281 MB, 196 us; measured 232 (rung 03: 427). H = 4096: 74 MB, 51 us, measured
-//         70 (115), with 16 MB of weights kept in the L2. 2048: 36.5 us (52), 1024: 23.6 (28). 128-byte lines in one
+// Buys    3 * W at 4.3 TB/s: H = 8192 has 281 MB, 196 us; measured 228 (rung 03: 410). H = 4096: 74 MB, 51 us, measured
+//         68 (111), with 16 MB of weights kept in the L2. 2048: 35.0 us (46), 1024: 22.3 (27). 128-byte lines in one
 //         store: 5 us per stage less at H = 2048. One block per multiprocessor: 70 us less at 8192, because a stage's
 //         blocks take the first free places, and two on one multiprocessor are slow. Tried: a block requests 96 KB of the
-//         next stage's weights into the L2 behind its own (predicted 58 and 219): 73 and 232; 192 KB: 76 and 236. With
-//         requests, 24 or 32 MB kept in the L2 take 1 to 3 us more than 16.
+//         next stage's weights into the L2 behind its own (predicted 58 and 219 where it took 70 and 232): 73 and 232;
+//         192 KB: 76 and 236. With requests, 24 or 32 MB kept in the L2 take 1 to 3 us more than 16.
 //         dtype mixed, predicted: 10 bytes per weight instead of 6, 2 forward, 4 backward and 4 written: H = 512: 20 us,
-//         measured 21.6; 1024: 27, measured 26.8; not measured yet 2048: 48, 4096: 105 (368 MB), 8192: 355 (1.4 GB). The second words of the weights
-//         (split_weight.cuh) lie in a slot of the ring behind their tile, in the same order.
+//         measured 20.7; 1024: 27, measured 24.4; 4096: 105 (368 MB), measured 111; not measured yet 2048: 48, 8192: 355
+//         (1.4 GB). The second words of the weights (split_weight.cuh) lie in a slot of the ring behind their tile, in
+//         the same order.
 // Limits  A large stage moves 3.6 TB/s, as does a plain copy with the same pattern. The chain of 6 or 7 stages costs
 //         some 3 us each, which rung 05 shortens. Two warps that write a line synchronise on an mbarrier; bar.sync
 //         takes up to 1 us per step less, but hides the block's own barriers from racecheck.

@@ -7,13 +7,13 @@
 //         through the L2, and each cluster collects its deltas. ldmatrix and ldmatrix.trans read the same weights for
 //         both. A bit of each word tells its step, so that nothing is cleared. Beyond 1536 neurons, more clusters than
 //         fit everywhere would be needed: there, groups of 8 blocks exchange through the L2, too.
-// Buys    Predicted 7.3 us per step at H = 512, 9.1 at 1024, 12.7 at 2048; measured on an H200 10.4, 14.4, 19.9 (05: 13.3
-//         at 512; 04: 23.6, 36.9). Without products and updates it is 8.2, 9.7 and 14.1: six hops within a cluster,
+// Buys    Predicted 7.3 us per step at H = 512, 9.1 at 1024, 12.7 at 2048; measured on an H200 10.5, 14.3, 19.9 (05: 10.3
+//         at 512; 04: 22.3, 35.0). Without products and updates it is 8.2, 9.7 and 14.1: six hops within a cluster,
 //         five through the L2, and what a block does between them. Updates of layers 1 and 2 are longer than the waits
 //         that should hide them, by 0.3 to 0.9 us each. Tried: half of each in the next step's wait for sums, half in that
 //         for activations (predicted 10.1, 12.9, 18.5): 10.6, 13.8, 19.8. The update of layer 0 is in no wait.
 //         docs/on-chip.md has the bytes of each exchange, the parts, their probes and the stages.
-//         dtype mixed: 11.1 us at 512, 16.0 at 1024, predicted 7.7 and 10.3 (04: 21.6 and 26.8). A weight stays in 4
+//         dtype mixed: 11.1 us at 512, 16.0 at 1024, predicted 7.7 and 10.3 (04: 20.7 and 24.4). A weight stays in 4
 //         bytes, its float16 where it was and its second word beside it (split_weight.cuh); 208 KB of a block at 1024.
 //         Products are the same. An update takes 7 more instructions per weight and twice the accesses.
 // Limits  At most 32 images and 2048 neurons per layer (dtype mixed: 1024), padded to a multiple of 512; dtype f16 up

@@ -10,7 +10,7 @@
 //         written, takes 31.5 us, of 73 MB 41.8, of 268 MB 184 (tests/tools/stream_probes.cu): 37 for the 67 MB of
 //         4096. Five exchanges of 1.5 to 2 us beside it, of which the ring, 12 MB in all blocks (7 at 8192), hides
 //         about half; sums and the last layer, 6; rows to tiles and back 0.3 and 1.3 us a step of 200. Measured on an
-//         H200: 66 and 226 (04: 70 and 231). The ring hides little of the waits (docs/on-chip.md).
+//         H200: 67 and 224 (04: 68 and 228). The ring hides little of the waits (docs/on-chip.md).
 // Limits  Batches of 32; 2048 to 8448 neurons, a multiple of 64; up to 2048 rung 06 is faster. All blocks have to be
 //         resident. Every block reads all activations: at 8192 67 MB from the L2 per stage, half of the weights.
 #define SCRATCH 1
