@@ -181,8 +181,7 @@ static double try_until_it_agrees(contender_t *c, const phase_t *phase, bool ask
 typedef struct new_inputs {
     double once_ns, again_ns;
     double run_ns, most_ns; /* of a run on new ones: it takes about that, and that is plausible */
-    double
-        pause_ns; /* before the refill: right before a request, its core and the device would sleep */
+    double pause_ns;        /* before a refill: right before a request, its core would sleep */
 } new_inputs_t;
 
 /* False if the worker did not answer. */
