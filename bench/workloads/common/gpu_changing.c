@@ -10,8 +10,8 @@
  * kernel_graph. */
 enum { LAUNCHES_LEAST = 2, LAUNCHES_MOST = 16, PART_OF_BATCH = 4 };
 
-/* Arrays are rotated by whole elements: 8 is a multiple of every element's size. Larger ones by lines
- * of the cache, so that all copies are equally fast. */
+/* Arrays are rotated by whole elements: 8 is a multiple of every element's size, and those of no more are rotated by one.
+ * Larger ones by lines of the cache, so that all copies are equally fast. */
 enum { STEP_BYTES = 8, LINE_BYTES = 128, LARGE_BYTES = 4096, ALIGNED_BYTES = 256 };
 
 #define CUDA(call) TRY(cuda_check(&s->gpu->api, s->gpu->api.call, #call, err))
@@ -44,7 +44,10 @@ static cu_pointer_t place_of(const gpu_sample_t *s, unsigned region, size_t i) {
 
 /* Another amount than the last one, if there is another. */
 static size_t next_amount(const gpu_array_t *array, size_t last) {
-    const size_t step = array->bytes < LARGE_BYTES ? STEP_BYTES : LINE_BYTES;
+    const bool is_tiny = array->bytes <= STEP_BYTES && array->element_bytes > 0;
+    const size_t step = is_tiny                      ? array->element_bytes
+                        : array->bytes < LARGE_BYTES ? STEP_BYTES
+                                                     : LINE_BYTES;
     const size_t places = (array->bytes + step - 1) / step;
     return places > 1 ? (last / step + 1 + random_below((uint32_t)places - 1)) % places * step : 0;
 }

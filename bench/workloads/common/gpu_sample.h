@@ -28,12 +28,12 @@ typedef enum array_role {
 
 typedef struct gpu_array {
     array_role_t role;
-    const char *name; /* for messages; NULL: a run may change it */
-    size_t bytes;
-    void *data;           /* of an input: as the workload made it; it keeps it */
-    random_kind_t random; /* what is in it before a run writes there */
-    size_t shift;         /* bytes from the start of its device memory; 0 except in a test */
-    bool is_cut;          /* copy=overlapped copies it in parts */
+    const char *name;            /* for messages; NULL: a run may change it */
+    size_t bytes, element_bytes; /* 0: unknown */
+    void *data;                  /* of an input: as the workload made it; it keeps it */
+    random_kind_t random;        /* what is in it before a run writes there */
+    size_t shift;                /* bytes from the start of its device memory; 0 except in a test */
+    bool is_cut;                 /* copy=overlapped copies it in parts */
     /* Filled in by gpu_sample_prepare(): */
     void *from, *to;  /* host memory, copied from or to (in place: both); NULL: neither */
     const void *nans; /* wait=poll: the tile of NaNs that `to` was filled with */

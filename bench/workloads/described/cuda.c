@@ -426,6 +426,7 @@ static void list_roles(described_cuda_t *s, size_t workspace_bytes) {
                             : s->takes_values    ? ARRAY_BY_VALUE
                                                  : ARRAY_WEIGHT;
         s->arrays[i].is_cut = array->is_cut;
+        s->arrays[i].element_bytes = s->shapes[i].n > 0 ? s->shapes[i].bytes / s->shapes[i].n : 0;
     }
     s->sample.arrays = s->arrays;
     s->sample.n_arrays = s->n_shapes;
