@@ -37,7 +37,7 @@ def test_committed_charts_are_of_their_runs(charts: dict[str, Path], name: str) 
 
 
 def test_parts_are_of_the_setting_in_which_most_contenders_have_them() -> None:
-    """Of 5,000 steps in one launch only rungs 05 to 07 have parts, the same two."""
+    """Of 5,000 steps only rungs that take one launch have parts: two contenders at a width."""
     chart = (ROOT / "plots/h200_mnist_train/mnist_train_operations.svg").read_text(encoding="utf-8")
     assert "steps 1," in chart
     assert all(name in chart for name in ("03_tensor_cores", "04_weight_streaming", "06_on_chip"))
