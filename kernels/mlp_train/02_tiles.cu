@@ -3,7 +3,7 @@
 //         coalesced.
 // Buys    39 M multiply-adds per product, two 4-byte reads of shared memory each, 128 bytes per cycle on 132
 //         multiprocessors: 19,000 cycles, 10 us per product, 80 us per step; with 27 launches of about 3 us about 100
-//         us, 95 ms per epoch. Measured: 258 us (H200), probably because each of the 196 tiles of a forward or input
+//         us, 95 ms per epoch. Measured: 248 us (H200), probably because each of the 196 tiles of a forward or input
 //         gradient computes its whole sum of 784 in 49 steps of copies and barriers.
 // Limits  Shared memory: two reads per multiply-add. 27 launches per step.
 #include "unfused.cuh"

@@ -10,7 +10,7 @@
 //         is 39 M multiply-adds, 2750 cycles at 112 * 128 per cycle; with the wait for the previous kernel (1000),
 //         copies (800), two steps of partial sums (1200) and nine tenths of that rate 6000 cycles or 3.1 us; five of
 //         them 16 us. The last layer 1.5 us. All gradients: 507 tiles in one wave, 3.84 per multiprocessor, 8200
-//         cycles, about 5.5 us. Together 23 us per step. Measured: 44.6 (H200). A forward or input gradient takes about
+//         cycles, about 5.5 us. Together 23 us per step. Measured: 44.0 (H200). A forward or input gradient takes about
 //         5.3 us: 9000 cycles from the end of the previous one, half of them for the product (two thirds of the rate),
 //         the rest for copies, sums of groups and of the cluster, and starts. All gradients take 15 us: blocks of two
 //         warps, four per multiprocessor, all of which copy, then add, then store.

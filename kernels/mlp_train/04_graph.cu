@@ -3,7 +3,7 @@
 //         smaller last batch. Addresses are those of the capture; an epoch allocates nothing.
 // Buys    The host's remaining time: 7 launches of 2.5 us in a stream become about 0.7 us each on the device, half of
 //         it hidden. 26 us per step as in rung 03, but at widths where 18 us of launches show: width 256 from 18 to
-//         about 12 us per step. Measured: 44.6 to 43.1 us, width 256 26.8 to 24.5 (H200): kernels take longer than
+//         about 12 us per step. Measured: 44.0 to 43.1 us, width 256 25.6 to 23.9 (H200): kernels take longer than
 //         their launches.
 // Limits  The chain of 7 kernels, each of which starts, fills and drains the chip: rung 05.
 #define IN_GRAPH 1

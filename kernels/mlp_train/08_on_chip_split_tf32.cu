@@ -17,7 +17,7 @@
 //         three times 1.1 + 1.5; the last layer 1.8; backward twice 1.1 and an update in the exchange, with its
 //         copies 2.1; the first layer's update 1.9; the transposed tiles' in the next step's exchanges: 18 us a step,
 //         17 ms an epoch, where rung 05 takes 42.6. Width 256, 64 blocks: nearly only the chain, 12 us a step.
-//         Measured on an H200: 46.7 ms an epoch at 784, slower than rung 04 (40.5), and 21.0 at 256 (04: 23.0).
+//         Measured on an H200: 44.5 ms an epoch at 784, slower than rung 04 (40.5), and 20.7 at 256 (04: 22.4).
 //         Exchanges are a fifth of a step. Products take 1.7 times what was predicted, the transposed tiles' gradients
 //         and their copies more than the exchange that they spare: docs/on-chip.md, "What the first run told".
 // Limits  The chain of exchanges; gradients outside of waits. Batches of at most 64 images (fewer are padded), widths

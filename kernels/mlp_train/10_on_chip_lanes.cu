@@ -8,7 +8,7 @@
 //         takes 7 of 13 pieces, with loads and exchange 4,500, 2.3 us; a gradient 2.4. Rung 08's chain with these:
 //         forward three times 2.3 + 1.5 to 2.6; the last layer 2.1; backward twice 5.4; the first layer's update 3.2:
 //         30 us a step, 28 ms an epoch, where rung 04 takes 40.4 and rung 08 is predicted to take 17. Width 256: 15 us,
-//         14 ms (04: 23.0). Measured: 60.2 ms and, at 256, 23.2: never the fastest.
+//         14 ms (04: 23.0). Measured: 56.8 ms and, at 256, 23.2: never the fastest.
 // Limits  Multiply-adds: 10 products and gradients of 3,330 clocks are 17 us a step, where 8 on 132 multiprocessors
 //         would be 9.5. 104 blocks cost 1.27 of the difference, the transposed tiles' gradients 1.25, padding 1.12.
 //         Without transposed tiles backward sums would go through the L2, 26 KB a block and one more exchange a layer:
