@@ -17,18 +17,23 @@ static const char *size_param_of(const char *workload) {
     return known != NULL && known->size_param != NULL ? known->size_param : "batch";
 }
 
-/* What must be equal, besides the size, for two cases to do the same work. */
-static char *comparison_set_key(const case_t *spec, bool with_seed) {
+/* Its parameters but the size: "layers=4-5-1". The caller frees the list. */
+static text_list_t work_of(const case_t *spec, bool with_seed) {
     const char *size_param = size_param_of(spec->workload);
-    AUTO(text_list_free) text_list_t parts = {0};
+    text_list_t parts = {0};
     for (size_t i = 0; i < spec->n_params; i++) {
         const char *name = spec->params[i].name;
         if (strcmp(name, size_param) == 0 || (!with_seed && strcmp(name, "seed") == 0))
             continue;
-        const bool named = strcmp(name, "layers") != 0;
         AUTO_FREE char *value = value_text(&spec->params[i].value);
-        text_list_add_format(&parts, "%s%s%s", named ? name : "", named ? "=" : "", value);
+        text_list_add_format(&parts, "%s=%s", name, value);
     }
+    return parts;
+}
+
+/* What must be equal, besides the size, for two cases to do the same work. */
+static char *comparison_set_key(const case_t *spec, bool with_seed) {
+    AUTO(text_list_free) text_list_t parts = work_of(spec, with_seed);
     text_list_add(&parts, spec->dtype);
     return text_list_join(&parts, ", ");
 }
@@ -290,6 +295,35 @@ static void add_set(comparison_set_list_t *list, const record_t *run, const plat
     list->items[list->n++] = set;
 }
 
+static const case_t *first_case(const comparison_set_t *set) {
+    return &set->run->cases[set->sized[0].place].spec;
+}
+
+static bool all_have(const comparison_set_list_t *list, const char *part) {
+    bool all = true;
+    for (size_t i = 0; i < list->n && all; i++) {
+        AUTO(text_list_free) text_list_t work = work_of(first_case(&list->items[i]), true);
+        all = text_list_has(&work, part);
+    }
+    return all;
+}
+
+/* What all sets have in common is told once. */
+static void name_sets(comparison_set_list_t *list) {
+    for (size_t i = 0; i < list->n; i++) {
+        comparison_set_t *set = &list->items[i];
+        AUTO(text_list_free) text_list_t work = work_of(first_case(set), true);
+        AUTO(text_list_free) text_list_t common = {0};
+        AUTO(text_list_free) text_list_t own = {0};
+        for (size_t k = 0; k < work.n; k++)
+            text_list_add(all_have(list, work.items[k]) ? &common : &own, work.items[k]);
+        text_list_add(&own, first_case(set)->dtype);
+        set->label = text_list_join(&own, ", ");
+        if (i == 0 && common.n > 0)
+            list->common = text_list_join(&common, ", ");
+    }
+}
+
 comparison_set_list_t comparison_sets_of(const record_t *run, const char *workload) {
     comparison_set_list_t list = {0};
     static const char *const DEVICES[] = {"cuda", "cpu"};
@@ -301,6 +335,7 @@ comparison_set_list_t comparison_sets_of(const record_t *run, const char *worklo
                 add_set(&list, run, platform, spec);
         }
     }
+    name_sets(&list);
     return list;
 }
 
@@ -328,12 +363,14 @@ void comparison_set_free_rows(comparison_set_t *set) {
 void comparison_set_list_free(comparison_set_list_t *list) {
     for (size_t i = 0; i < list->n; i++) {
         free(list->items[i].key);
+        free(list->items[i].label);
         free(list->items[i].shape);
         free(list->items[i].rivals);
         free(list->items[i].sized);
         comparison_set_free_rows(&list->items[i]);
     }
     free(list->items);
+    free(list->common);
     *list = (comparison_set_list_t){0};
 }
 

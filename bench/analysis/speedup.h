@@ -81,8 +81,9 @@ typedef struct comparison_set {
     const char *workload;              /* borrowed */
     const char *size_param;            /* "batch" */
     int64_t reference_size;            /* shown in findings with the smallest and largest size */
-    char *key;                         /* "4-5-1, seed=1, f32" */
-    char *shape;                       /* the same without the seed: "4-5-1, f32" */
+    char *key;                         /* "layers=4-5-1, seed=1, f32" */
+    char *label;         /* the same without what all sets of the list have in common */
+    char *shape;         /* the key without the seed: "layers=4-5-1, f32" */
     const char *phase;   /* compared: the workload's, else "host_to_host", else "total" */
     const char **rivals; /* their engines by engine_order(); names borrowed */
     size_t n_rivals;
@@ -96,6 +97,7 @@ typedef struct comparison_set {
 typedef struct comparison_set_list {
     comparison_set_t *items;
     size_t n, capacity;
+    char *common; /* parameters equal in all sets: "layers=4-5-1"; or NULL */
 } comparison_set_list_t;
 
 /* The comparison sets of a workload in the run's order, the GPU's first. */

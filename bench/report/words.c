@@ -95,7 +95,7 @@ void add_rivals(const report_t *report, text_list_t *names, const comparison_set
 }
 
 const char *set_name(const report_t *report, const comparison_set_t *set) {
-    return report_text(report, "%s, %s", report_safe(report, set->key), set->platform->place);
+    return report_text(report, "%s, %s", report_safe(report, set->label), set->platform->place);
 }
 
 /* ---- comparisons ----------------------------------------------------------------------------- */

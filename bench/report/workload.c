@@ -174,9 +174,9 @@ static void finding_driver_calls(const report_t *report, const comparison_set_t 
     const char *list = report_join(report, &texts, ", ");
     if (list != NULL)
         print(report,
-              "- **Calls of the driver's allocator**, the most in a first epoch and in a later "
+              "- **Calls of the driver's allocator**, %s, the most in a first epoch and in a later "
               "one: %s.\n",
-              list);
+              set_name(report, set), list);
 }
 
 /* ---- did all trainings learn the same? Only then can their times be compared ------------------ */
@@ -262,11 +262,10 @@ static void print_accuracies(const report_t *report, const trainings_t *all) {
     if (n_tasks > 0)
         print(
             report,
-            "- **%s accuracy**: with %s weights, contenders are within **%.2f percentage points** "
-            "on the test images, with equal size and seed (%zu pairs); the widest at %s: %s %.2f "
-            "%%, "
-            "%s %.2f %%.\n",
-            most <= SAME_ACCURACY ? "Same" : "Not the same",
+            "- **%s accuracy**, %s: with %s weights, contenders are within **%.2f percentage "
+            "points** on the test images, with equal size and seed (pairs: %zu); the widest at %s: "
+            "%s %.2f %%, %s %.2f %%.\n",
+            most <= SAME_ACCURACY ? "Same" : "Not the same", widest[0]->result->spec.dtype,
             weights_dtype(&widest[0]->result->spec), 100 * most, n_tasks, widest[0]->task,
             widest[0]->name, 100 * widest[0]->accuracy, widest[1]->name, 100 * widest[1]->accuracy);
 }
@@ -369,6 +368,8 @@ void section_findings(const report_t *report, const comparison_set_list_t *sets,
     report_heading(report, 2, "Findings");
     finding_boots(report);
     finding_dataset(report);
+    if (sets->common != NULL)
+        print(report, "- All cases: %s.\n", report_safe(report, sets->common));
     for (size_t v = 0; v < views->n; v++) {
         print_comparison(report, views->items[v].set, views->items[v].name);
         finding_disagreement(report, &views->items[v]);

@@ -16,7 +16,7 @@
 #if defined(TAKES_TF32) && !DTYPE_TF32
 #error SKIP: for dtype tf32 only
 #elif !defined(TAKES_TF32) && DTYPE_TF32
-#error SKIP: its products are float32
+#error SKIP: for dtype f32 only
 #endif
 
 constexpr unsigned PIXELS = 784, CLASSES = 10;

@@ -82,7 +82,7 @@ def test_speedups_of_the_headline(tmp_path: Path) -> None:
     assert (row["overlap_frac"], row["centre_in_frac"], row["within_5_percent"]) == (0, 0, 0)
     (worst,) = [pair for pair in answer["worst"] if pair["phase"] == "speed-up"]
     assert worst["ratios"] == pytest.approx([2, 2.5], rel=1e-3)
-    assert worst["id"] == "mlp_infer 4-5-1, f32, batch=2"
+    assert worst["id"] == "mlp_infer layers=4-5-1, f32, batch=2"
     same = repeat(one, run_of(tmp_path / "three", {OTHER: 1100, TORCH: 2200}))
     (row,) = [row for row in same["rows"] if row["phase"] == "speed-up"]
     assert (row["overlap_frac"], row["centre_in_frac"]) == (1, 1)

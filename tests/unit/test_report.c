@@ -197,7 +197,7 @@ static void test_runs_of_one_sweep_are_boots(void **state) {
     assert_lacks(text, "aved run");
     assert_has(text, "- **2 starts** of machines of this kind. All times are of the first; the "
                      "interval of a ratio over a rival covers that ratio in all.");
-    assert_has(text, "- **The starts disagree** on the faster side: 4-5-1, f32, on the GPU, "
+    assert_has(text, "- **The starts disagree** on the faster side: f32, on the GPU, "
                      "`host_to_host`, batch 2: 0.50–2.00×.\n");
     assert_has(text, "`host_to_host`**: **no difference, 2.0× (0.5–2.0)** at batch 2, ");
     assert_has(text, "- No difference: [mlp_infer] f32, batch 2.\n- The starts disagree: ");

@@ -69,7 +69,8 @@ static char *page_of(const record_t *run) {
 static void contenders_are_compared_by_the_step(void **state) {
     AUTO(record_free) record_t run = planted();
     AUTO_FREE char *text = page_of(&run);
-    assert_has(text, "- **steps=5000, seed=1, f16, on the GPU, `step`**: **CUDA 2.99×");
+    assert_has(text,
+               "- All cases: steps=5000.\n- **seed=1, f16, on the GPU, `step`**: **CUDA 2.99×");
     assert_has(text, "(CUDA 04_streaming) against 899 µs (PyTorch graph); faster at 2 of 2 sizes");
     assert_has(text, "| CUDA 04_streaming  |   15.0 µs |     300 µs |"); /* a step of the ladder */
 }
@@ -86,16 +87,16 @@ static void other_seeds_have_no_sections(void **state) {
     AUTO(record_free) record_t run = planted();
     AUTO_FREE char *text = page_of(&run);
     assert_has(text, "seed=1, f16, on the GPU, `step`");
-    assert_int_equal(count_of(text, "accuracy**: with f16 weights"), 1);
+    assert_int_equal(count_of(text, "accuracy**, f16: with f16 weights"), 1);
 }
 
 static void accuracies_are_compared_among_equal_weights(void **state) {
     AUTO(record_free) record_t run = planted();
     AUTO_FREE char *text = page_of(&run);
-    assert_has(text,
-               "- **Same accuracy**: with f16 weights, contenders are within **0.30 percentage "
-               "points** on the test images, with equal size and seed (3 pairs); the widest "
-               "at width 128, seed 2: PyTorch graph 91.20 %, CUDA 05_persistent 91.50 %.\n");
+    assert_has(
+        text, "- **Same accuracy**, f16: with f16 weights, contenders are within **0.30 percentage "
+              "points** on the test images, with equal size and seed (pairs: 3); the widest "
+              "at width 128, seed 2: PyTorch graph 91.20 %, CUDA 05_persistent 91.50 %.\n");
     assert_has(text, "away: PyTorch eager; their accuracies, 97.00 % to 97.00 %, are not compared");
 }
 
@@ -123,7 +124,7 @@ static void an_accuracy_far_from_the_others_is_told(void **state) {
     plant_learnt(&run, (learnt_t){"jax", "scan", 128, 1, 20e3, 0.95, "1.4", "f16"});
     AUTO_FREE char *text = page_of(&run);
     assert_has(text,
-               "- **Not the same accuracy**: with f16 weights, contenders are within **5.00 ");
+               "- **Not the same accuracy**, f16: with f16 weights, contenders are within **5.00 ");
     assert_lacks(text, "Same accuracy");
 }
 

@@ -66,9 +66,12 @@ static void sizes_are_those_of_the_workload(void **state) {
     const comparison_set_t *gpu = &sets.items[0];
     assert_string_equal(gpu->size_param, "points");
     assert_string_equal(gpu->key, "epochs=200, f32");
+    assert_string_equal(gpu->label, "f32");
+    assert_string_equal(sets.common, "epochs=200");
     assert_int_equal(gpu->n_rows, 2);
     assert_int_equal(gpu->rows[1].size, 5000000);
     AUTO_FREE char *text = page_of(&run);
+    assert_has(text, "- All cases: epochs=200.\n");
     assert_has(text, "**CUDA 4.99× (4.94–5.05)** at 5 M points");
     assert_has(text, "faster at 2 of 2 sizes");
     assert_lacks(text, "atch");
@@ -146,7 +149,7 @@ static void one_device_alone_is_enough(void **state) {
     plant_training(&run, (trained_t){"cpu", "cpu", "omp", 5000, 200, 100e3, FIT});
     plant_training(&run, (trained_t){"pytorch", "cpu", "eager", 5000, 200, 300e3, FIT});
     AUTO_FREE char *text = page_of(&run);
-    assert_has(text, "- **epochs=200, f32, on the CPU, `host_to_host`**: **C 3.0");
+    assert_has(text, "- **f32, on the CPU, `host_to_host`**: **C 3.0");
     assert_lacks(text, "GPU");
 }
 

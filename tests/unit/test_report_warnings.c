@@ -280,7 +280,7 @@ static void who_is_ours_and_who_a_rival(void **state) {
 static void findings_name_the_strongest_and_tables_each(void **state) {
     AUTO(record_free) record_t run = rivals_planted(true, NULL);
     AUTO_FREE char *text = printed_page(&run, "mlp_infer");
-    assert_has(text, "- **4-5-1, f32, on the GPU, `host_to_host`**: **CUDA 3.00× (2.97–3.03)** at "
+    assert_has(text, "- **f32, on the GPU, `host_to_host`**: **CUDA 3.00× (2.97–3.03)** at "
                      "batch 64, 998 ns "
                      "(CUDA 01_study) against 2.99 µs (JAX jit)");
     assert_has(text, "; faster at 2 of 3 sizes, slower at 1 (4096).\n");
