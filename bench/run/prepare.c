@@ -256,6 +256,11 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
                          "%s already holds a run: continue it with --resume, or choose another "
                          "--out",
                          run->folder);
+    if (!run->resumed && fs_has(run->folder, "devices")) /* not merged yet */
+        return error_set(err, STATUS_USAGE,
+                         "%s was measured with --devices: resume it with it, or choose another "
+                         "--out",
+                         run->folder);
     fs_remove_dead_folders();
     describe_machine(run);
     if (run->resumed)

@@ -162,6 +162,11 @@ def test_a_device_without_cases_is_listed(project: Path, tmp_path: Path) -> None
         folder = one / "devices" / device
         bench("run", project / "s.json", "--passes", "2", "--out", folder, root=project)
         make_passes_long(folder, 70)
+    left = ["4 passes left, of about 70 s; 4 passes left, of about 70 s\n"]  # before the merge
+    assert record(project, out, "--list", "one").stdout.split(maxsplit=1)[1:] == left
+    again = record(project, out, "one")
+    assert again.returncode == 2
+    assert "already holds" not in again.stderr and "resume it with" in again.stderr
     idle = read_header(one / "devices/1") | {"passes": [{"pass": 1, "finished": "2026-11-27"}]}
     (one / "devices/1/run.json").write_text(json.dumps(idle), encoding="utf-8")
     header = read_header(one / "devices/0") | {"finished": None}

@@ -63,12 +63,16 @@ def seconds_of(facts: dict[str, Any]) -> float:
     return (ended - begun).total_seconds()
 
 
+def parts_of(folder: Path) -> list[Path]:
+    """Return the folders of a run's GPUs, or its own; none: it is not begun."""
+    parts = sorted(folder.glob("devices/*")) or [folder]  # GPUs are merged when all have ended
+    return [part for part in parts if header_of(part)]
+
+
 def state_of(folder: Path, passes: int) -> str:
-    header = header_of(folder)
-    if header and not header["finished"]:
-        devices = sorted(folder.glob("devices/*"))
-        return "; ".join(passes_left(device, passes) for device in devices or [folder])
-    return "finished" if header else "not begun"
+    if header_of(folder).get("finished"):
+        return "finished"
+    return "; ".join(passes_left(part, passes) for part in parts_of(folder)) or "not begun"
 
 
 def passes_left(folder: Path, passes: int) -> str:
@@ -85,7 +89,7 @@ def passes_left(folder: Path, passes: int) -> str:
 
 def record(command: list[str], folder: Path, sweeps: list[str], left_s: float) -> int:
     """Continue one run for at most so many seconds; return its exit code."""
-    resume = ["--resume"] if (folder / "run.json").exists() else []
+    resume = ["--resume"] if parts_of(folder) else []
     # Relative: run.json has them, and another machine has other folders.
     out = os.path.relpath(folder, ROOT)
     command = [*command, *sweeps, "--out", out, "--budget", f"{left_s:.0f}s", "--quiet", *resume]
