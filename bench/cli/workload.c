@@ -284,7 +284,7 @@ static const struct {
 } SUBCOMMANDS[] = {
     {"new", "NAME", "write an example as kernels/NAME that runs at once, to be changed",
      NAMES("dir"), described_new},
-    {"check", "DIR…", "is the description right, and the reference on small and default sizes?",
+    {"check", "DIR…", "are the description, the reference and what runs on the CPU right?",
      NAMES("emulate", "variant", "set"), described_check},
     {"import", "FILE", "measure a problem of a kernel benchmark (-- options of bench run)",
      NAMES("candidate", "out", "train"), described_import},

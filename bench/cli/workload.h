@@ -21,6 +21,9 @@ typedef struct workload_options {
 
 status_t described_check(const workload_options_t *options, error_t *err);
 
+/* Does what can run on the CPU (PyTorch's eager mode, JAX, files in C) compute what the reference does? Prints a line for each. */
+status_t described_check_contenders(const workload_t *workload, const char *root, error_t *err);
+
 /* Is the reference output such that a check can fail, at the default sizes? */
 status_t described_check_oracle(const workload_t *workload, const char *root, error_t *err);
 

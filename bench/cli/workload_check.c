@@ -456,6 +456,7 @@ static status_t check_folder(const char *folder, const workload_options_t *optio
     TRY(status);
     size_t n_scripts;
     TRY(check_reference(workload, root, err));
+    TRY(described_check_contenders(workload, root, err));
     if (check_scripts(workload, root, &n_scripts, err) != STATUS_OK)
         return error_within(err, "%s", d->name);
     if (options->emulate)

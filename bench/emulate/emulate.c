@@ -83,7 +83,7 @@ static case_t example_smaller(const workload_t *workload, const case_t *spec, si
     return changed;
 }
 
-static bool example_is_possible(const workload_t *workload, const case_t *spec) {
+bool example_is_possible(const workload_t *workload, const case_t *spec) {
     return workload->allows(spec) && workload->validate(spec, NULL) == STATUS_OK;
 }
 
@@ -127,7 +127,7 @@ static case_t uneven_case(const workload_t *workload, const char *dtype) {
     return spec;
 }
 
-static case_t example_small(const workload_t *workload, const char *dtype, size_t which) {
+case_t example_small(const workload_t *workload, const char *dtype, size_t which) {
     return which == 0   ? example_case(workload, dtype, true)
            : which == 1 ? small_case(workload, dtype)
                         : uneven_case(workload, dtype);

@@ -16,6 +16,8 @@ char *example_sizes_text(const case_t *spec);
 /* Number `which` of EXAMPLES with little to compute: the smallest sizes; the default ones, halved until arrays are small; those
  * less 1. Two may be the same, and one may be none of the described workload's. */
 enum { EXAMPLES = 3 };
+case_t example_small(const workload_t *workload, const char *dtype, size_t which);
+bool example_is_possible(const workload_t *workload, const case_t *spec);
 
 typedef struct emulate_options {
     const workload_t *workload; /* a described workload */

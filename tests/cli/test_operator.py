@@ -138,6 +138,9 @@ def test_what_new_writes_is_right(tmp_path: Path) -> None:
         for dtype in ("f32", "f16")
         for size in (1, 1024)
         for precision in ("float64", dtype)
+    ] + [
+        "PyTorch eager on the CPU, rows=64 cols=128 f32",
+        "PyTorch eager on the CPU, rows=128 cols=128 f16",
     ]
     sizes = ["--set", "rows=5", "--set", "cols=7", "--set", "dtype=f32,f16", "--set", "device=cpu"]
     options = ["--variant", "01_element_per_thread,eager,spelled_out", "--quick", "--quiet"]
@@ -184,6 +187,7 @@ def test_check_lists_what_it_found(tmp_path: Path) -> None:
         "x  input  T  4 × 3  normal, mean 0, sd 1\n"
         "y  output  T  4 × 3  –  f32: relative L2 1e-05, f16: relative L2 0.002\n"
         "\n"
+        "  right  PyTorch eager, at small sizes\n"
         "ok: the description, and the reference at the smallest and the default sizes; each "
         "implementation has a function run.\n"
         "Do the rungs compile?  bench compile --workload mine --arch sm_75,sm_90 --quick\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -398,6 +399,32 @@ def test_data_stay_when_other_inputs_are_drawn_anew(tmp_path: Path, options: Any
         assert case["status"] == "ok", case["reason"]
     made = log.read_text(encoding="utf-8").split()
     assert made.count("data") == 1 < made.count("inputs")
+
+
+def test_check_compares_what_runs_on_the_cpu(tmp_path: Path) -> None:
+    """Each was found in a run only, after the others had been measured."""
+    text = """
+        import torch
+        class Model(torch.nn.Module):
+            def forward(self, x): return {} * x
+        def model(): return Model()
+        def reference(x): return 2 * x
+        def jax_reference(x): return {} * x
+        """
+    right = {"mine.c": FILES["honest"][0], "other.c": FILES["not_here"][0]}
+    folder = write_operator(tmp_path / "twice", {"reference.py": text.format(2, 2), **right})
+    printed = bench("workload", "check", folder).stdout
+    tried = re.findall(r"^  (right|not tried|wrong) +(.*)$", printed, re.MULTILINE)
+    assert tried[0][0] == "right" and "PyTorch eager" in tried[0][1] and "C mine" in tried[0][1]
+    assert ("not tried", "C other: not on this machine") in tried
+    wrong = {"mine.c": FILES["thrice"][0]}
+    folder = write_operator(tmp_path / "wrong", {"reference.py": text.format(3, 4), **wrong})
+    answer = bench("workload", "check", folder, expect=1)
+    assert "wrong: see what is wrong above" in answer.stderr
+    for name in ("PyTorch eager", "C mine"):
+        said = f"  wrong            {name}, n=1000 f32: y differs from the reference output: "
+        assert f"\n{said}relative L2 error 0.5, allowed 1e-05; worst at" in answer.stdout
+    assert "\nok:" not in answer.stdout
 
 
 def test_functions_that_only_a_reference_in_python_can_use(tmp_path: Path) -> None:
