@@ -6,6 +6,7 @@ import gc
 import hashlib
 import importlib
 import itertools
+import math
 import os
 import tempfile
 import types
@@ -158,15 +159,16 @@ def _keep_vector_checks(folder: str) -> None:
     VecISA.check_build = check_build
 
 
-def run_on_side_stream(work: Callable[[], Any]) -> None:
+def run_on_side_stream(work: Callable[[], Any], steps: int = 1) -> None:
     """Run work before its capture, so that libraries initialise themselves outside the graph.
 
-    PyTorch's notes on CUDA graphs require a side stream.
+    PyTorch's notes on CUDA graphs require a side stream, and run it three times. Work of so many equal
+    `steps` does each of them in one run.
     """
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        for _ in range(3):
+        for _ in range(math.ceil(3 / max(1, steps))):
             work()
     torch.cuda.current_stream().wait_stream(stream)
     torch.cuda.synchronize()

@@ -306,7 +306,7 @@ class GraphForward(ForwardCase):
         self._wait_for_stream = self._device.stream_waiter()
         with self.grad_mode():
             forward = self._function(model)
-            run_on_side_stream(lambda: (forward(self._upload()), self._whole(forward)))
+            run_on_side_stream(lambda: self._run_all(forward), steps=self._steps)
             graph = self._once("capture", self._capture, forward)
             self._n_repeats = self._count_repeats(graph) if self._may_repeat() else 0
             if self._n_repeats > 0:
@@ -369,8 +369,15 @@ class GraphForward(ForwardCase):
         """Return the forward pass to capture."""
         return model
 
+    def _run_all(self, forward: Forward) -> None:
+        """Run what is captured."""
+        forward(self._upload())
+        if self._steps == 0:
+            self._whole(forward)
+
     def _capture(self, forward: Forward) -> Captured[Any]:
-        self._whole_graph = self._captured(lambda: self._whole(forward))
+        if self._steps == 0:
+            self._whole_graph = self._captured(lambda: self._whole(forward))
         return self._captured(lambda: forward(self._x))
 
     def _captured(self, work: Callable[[], T]) -> Captured[T]:
@@ -384,8 +391,9 @@ class GraphForward(ForwardCase):
         return listed(y)
 
     def _outputs(self) -> list[Tensor]:
+        whole = self._whole_graph.result if self._steps == 0 else []
         repeated = listed(self._repeated.result) if self._may_repeat() else []
-        return [*super()._outputs(), *self._whole_graph.result, *repeated]
+        return [*super()._outputs(), *whole, *repeated]
 
 
 class CompiledGraphForward(GraphForward):

@@ -66,7 +66,7 @@ def install(monkeypatch: pytest.MonkeyPatch, *modules: Any) -> FakeGpu:
     monkeypatch.setattr(Replay, "captured", 0)
     fakes = {
         "capture": Replay,
-        "run_on_side_stream": lambda work: work(),
+        "run_on_side_stream": lambda work, steps=1: work(),
         "compiled": lambda function, _mode, **_keys: function,
     }
     for module in modules:

@@ -156,7 +156,7 @@ def test_what_waits_for_the_gpu_is_skipped_and_others_go_on(opened, by):
 def test_what_fails_on_another_stream_is_skipped(opened, monkeypatch):
     """A graph needs a run on a stream of its own before it is captured."""
 
-    def run_on_side_stream(_work):
+    def run_on_side_stream(_work, **_keys):
         raise RuntimeError("only on the default stream")
 
     monkeypatch.setattr(forward, "run_on_side_stream", run_on_side_stream)
