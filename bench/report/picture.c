@@ -99,13 +99,13 @@ static void print_bar(const picture_t *picture, size_t number) {
     const char *rival = contender_text(report, standing_shown(&row->row->theirs));
     if (bar->href != NULL)
         fprintf(picture->out, "<a href=\"%s\">", bar->href);
-    print_label(picture, MARGIN, y + 14, "", label);
     fprintf(picture->out,
-            "<text x=\"%d\" y=\"%.0f\" text-anchor=\"end\"><tspan font-weight=\"bold\">%s</tspan>"
-            "<tspan font-size=\"12\" opacity=\"0.75\"> of %s</tspan></text>\n",
-            WIDTH - MARGIN, y + 14,
-            safe(picture, units_ratio(number_text, ratio->centre, ratio->low, ratio->high)),
-            safe(picture, rival));
+            "<text x=\"%d\" y=\"%.0f\">%s<tspan font-size=\"12\" opacity=\"0.75\"> vs "
+            "%s</tspan></text>\n",
+            MARGIN, y + 14, safe(picture, label), safe(picture, rival));
+    /* Two parts of a text that ends here would not be placed alike by all programs. */
+    print_label(picture, WIDTH - MARGIN, y + 14, " text-anchor=\"end\" font-weight=\"bold\"",
+                units_ratio(number_text, ratio->centre, ratio->low, ratio->high));
     fprintf(picture->out,
             "<rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n",
             fmin(one, end), y + BAR_AT, fmax(fabs(end - one), 2), BAR,
