@@ -120,16 +120,17 @@ static char *fill_text(const description_t *d, const described_shape_t *shape) {
     return text;
 }
 
-static char *bounds_text(const description_t *d, const described_array_t *array) {
+/* In each dtype, at the default sizes. */
+static char *bounds_text(const workload_t *workload, const described_shape_t *shape) {
+    const description_t *d = described_find(workload->name);
     AUTO(text_list_free) text_list_t parts = {0};
-    for (size_t i = 0; array->is_output && i < d->dtypes.n; i++) {
-        const bounds_t bounds = array->bounds[i];
+    for (size_t i = 0; shape->array->is_output && i < d->dtypes.n; i++) {
         const char *of = d->dtypes.items[i];
+        AUTO(case_free) case_t spec = example_case(workload, of, false);
+        const bounds_t bounds = workload->bounds(&spec, shape->name);
         const char *error = bounds.of_change ? "change" : "relative L2";
-        if (array->rel_l2[i] != NULL)
-            text_list_add_format(&parts, "%s: %s %s", of, error, expression_text(array->rel_l2[i]));
-        else if (isfinite(bounds.rel_l2) && bounds.rel_l2 > 0)
-            text_list_add_format(&parts, "%s: %s %g", of, error, bounds.rel_l2);
+        if (isfinite(bounds.rel_l2) && bounds.rel_l2 > 0)
+            text_list_add_format(&parts, "%s: %s %.3g", of, error, bounds.rel_l2);
         if (isfinite(bounds.max_abs))
             text_list_add_format(&parts, bounds.max_abs > 0 ? "%s: largest %g" : "%s: exact", of,
                                  bounds.max_abs);
@@ -143,7 +144,8 @@ static const char *role_text(const described_array_t *array) {
     return array->is_weight ? "weights" : array->is_resident ? "resident" : "input";
 }
 
-static void print_arrays(const description_t *d, const case_t *defaults) {
+static void print_arrays(const workload_t *workload, const case_t *defaults) {
+    const description_t *d = described_find(workload->name);
     static const char *const HEADINGS[] = {"array",         "role",        "dtype",
                                            "default shape", "filled with", "allowed error"};
     table_t table = table_make("llllll", HEADINGS);
@@ -158,7 +160,7 @@ static void print_arrays(const description_t *d, const case_t *defaults) {
         table_add(&table, array->letter != '\0' ? letter : element_name(array->element));
         table_take(&table, shape_text(array, &shapes[i]));
         table_take(&table, fill_text(d, &shapes[i]));
-        table_take(&table, bounds_text(d, array));
+        table_take(&table, bounds_text(workload, &shapes[i]));
     }
     table_print(&table, "", stdout);
 }
@@ -450,7 +452,7 @@ static status_t check_folder(const char *folder, const workload_options_t *optio
     print_cost(d, &defaults);
     const status_t status = print_sweeps(workload, root, err);
     putchar('\n');
-    print_arrays(d, &defaults);
+    print_arrays(workload, &defaults);
     putchar('\n');
     fflush(stdout);
     TRY(status);

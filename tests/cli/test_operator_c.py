@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from operator_folders import X, run_operator, write_operator
+from operator_folders import X, Y, run_operator, write_operator
 from project import ROOT, bench, compiler_options, ran
 from test_isolate import need_walls
 
@@ -412,8 +412,11 @@ def test_check_compares_what_runs_on_the_cpu(tmp_path: Path) -> None:
         def jax_reference(x): return {} * x
         """
     right = {"mine.c": FILES["honest"][0], "other.c": FILES["not_here"][0]}
-    folder = write_operator(tmp_path / "twice", {"reference.py": text.format(2, 2), **right})
+    files = {"reference.py": text.format(2, 2), **right}
+    outputs = [{**Y, "tolerance": {"rel_l2": "n / 10 ** 8"}}]
+    folder = write_operator(tmp_path / "twice", files, outputs=outputs)
     printed = bench("workload", "check", folder).stdout
+    assert re.search(r"^y +output .* f32: relative L2 1e-05$", printed, re.MULTILINE), "as a number"
     tried = re.findall(r"^  (right|not tried|wrong) +(.*)$", printed, re.MULTILINE)
     assert tried[0][0] == "right" and "PyTorch eager" in tried[0][1] and "C mine" in tried[0][1]
     assert ("not tried", "C other: not on this machine") in tried
