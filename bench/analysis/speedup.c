@@ -308,20 +308,32 @@ static bool all_have(const comparison_set_list_t *list, const char *part) {
     return all;
 }
 
+/* What of its work not all sets have, and the dtype. */
+static char *label_of(const comparison_set_list_t *list, const comparison_set_t *set,
+                      bool with_seed) {
+    AUTO(text_list_free) text_list_t work = work_of(first_case(set), with_seed);
+    AUTO(text_list_free) text_list_t own = {0};
+    for (size_t i = 0; i < work.n; i++)
+        if (!all_have(list, work.items[i]))
+            text_list_add(&own, work.items[i]);
+    text_list_add(&own, first_case(set)->dtype);
+    return text_list_join(&own, ", ");
+}
+
 /* What all sets have in common is told once. */
 static void name_sets(comparison_set_list_t *list) {
+    AUTO(text_list_free) text_list_t common = {0};
     for (size_t i = 0; i < list->n; i++) {
-        comparison_set_t *set = &list->items[i];
-        AUTO(text_list_free) text_list_t work = work_of(first_case(set), true);
-        AUTO(text_list_free) text_list_t common = {0};
-        AUTO(text_list_free) text_list_t own = {0};
-        for (size_t k = 0; k < work.n; k++)
-            text_list_add(all_have(list, work.items[k]) ? &common : &own, work.items[k]);
-        text_list_add(&own, first_case(set)->dtype);
-        set->label = text_list_join(&own, ", ");
-        if (i == 0 && common.n > 0)
-            list->common = text_list_join(&common, ", ");
+        list->items[i].label = label_of(list, &list->items[i], true);
+        list->items[i].shape_label = label_of(list, &list->items[i], false);
     }
+    if (list->n == 0)
+        return;
+    AUTO(text_list_free) text_list_t work = work_of(first_case(list->items), true);
+    for (size_t i = 0; i < work.n; i++)
+        if (all_have(list, work.items[i]))
+            text_list_add(&common, work.items[i]);
+    list->common = common.n > 0 ? text_list_join(&common, ", ") : NULL;
 }
 
 comparison_set_list_t comparison_sets_of(const record_t *run, const char *workload) {
@@ -365,6 +377,7 @@ void comparison_set_list_free(comparison_set_list_t *list) {
         free(list->items[i].key);
         free(list->items[i].label);
         free(list->items[i].shape);
+        free(list->items[i].shape_label);
         free(list->items[i].rivals);
         free(list->items[i].sized);
         comparison_set_free_rows(&list->items[i]);

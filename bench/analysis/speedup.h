@@ -82,10 +82,10 @@ typedef struct comparison_set {
     const char *size_param;            /* "batch" */
     int64_t reference_size;            /* shown in findings with the smallest and largest size */
     char *key;                         /* "layers=4-5-1, seed=1, f32" */
-    char *label;         /* the same without what all sets of the list have in common */
-    char *shape;         /* the key without the seed: "layers=4-5-1, f32" */
-    const char *phase;   /* compared: the workload's, else "host_to_host", else "total" */
-    const char **rivals; /* their engines by engine_order(); names borrowed */
+    char *label;               /* the same without what all sets of the list have in common */
+    char *shape, *shape_label; /* key and label without the seed: "layers=4-5-1, f32" */
+    const char *phase;         /* compared: the workload's, else "host_to_host", else "total" */
+    const char **rivals;       /* their engines by engine_order(); names borrowed */
     size_t n_rivals;
     size_row_t *rows; /* ascending */
     size_t n_rows;

@@ -272,7 +272,7 @@ const cli_option_t WORKLOAD_OPTIONS[] = {
      CLI_FIELD(cli_flag, workload_options_t, emulate)},
     {"variant", "NAME", "check --emulate: only this rung",
      CLI_FIELD(cli_text, workload_options_t, variant)},
-    {"set", "NAME=VALUE", "check --emulate: a param in every case (repeatable)",
+    {"set", "NAME=VALUE", "check: a param in every small case (repeatable)",
      CLI_FIELD(cli_texts, workload_options_t, sets)},
     {0},
 };

@@ -3,6 +3,7 @@
 #define BENCH_CLI_WORKLOAD_H
 
 #include "cli/args.h"
+#include "emulate/examples.h"
 #include "workloads/common/workload.h"
 
 typedef struct workload_options {
@@ -15,14 +16,15 @@ typedef struct workload_options {
     bool train;             /* import: in training mode */
     bool emulate;           /* check: the rungs, too */
     const char *variant;    /* check: of these only this one; NULL: all */
-    text_list_t sets;       /* check: params of the rungs' cases */
+    text_list_t sets;       /* check: params of the small cases */
     const cli_args_t *args; /* the complete command line */
 } workload_options_t;
 
 status_t described_check(const workload_options_t *options, error_t *err);
 
-/* Does what can run on the CPU (PyTorch's eager mode, JAX, files in C) compute what the reference does? Prints a line for each. */
-status_t described_check_contenders(const workload_t *workload, const char *root, error_t *err);
+/* Does what can run on the CPU (PyTorch's eager mode, JAX, files in C) compute what the reference does? Prints what is right,
+ * what was not tried and what is wrong. */
+status_t described_check_contenders(const examples_t *examples, error_t *err);
 
 /* Is the reference output such that a check can fail, at the default sizes? */
 status_t described_check_oracle(const workload_t *workload, const char *root, error_t *err);

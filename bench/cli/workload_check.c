@@ -438,31 +438,49 @@ static status_t check_scripts(const workload_t *workload, const char *root, size
 
 /* ---- the command ------------------------------------------------------------------------------ */
 
-static status_t check_folder(const char *folder, const workload_options_t *options, error_t *err) {
-    const char *root = options->root;
-    const workload_t *workload;
-    TRY(workload_add_described(folder, &workload, err));
-    const description_t *d = described_find(workload->name);
-    const emulate_options_t emulation = {
-        .workload = workload, .root = root, .variant = options->variant, .sets = &options->sets};
-    if (options->emulate)
-        TRY(emulate_check_options(&emulation, err));
+/* What runs on the CPU, but for one rung alone, and the rungs there if that is asked for; the first error counts. */
+static status_t check_contenders(const workload_options_t *options, const examples_t *examples,
+                                 error_t *err) {
+    const emulate_options_t emulation = {.examples = *examples, .variant = options->variant};
+    error_t second = ERROR_INIT;
+    const status_t status =
+        options->variant == NULL ? described_check_contenders(examples, err) : STATUS_OK;
+    if (!options->emulate)
+        return status;
+    const status_t emulated = emulate_rungs(&emulation, status == STATUS_OK ? err : &second);
+    return status != STATUS_OK ? status : emulated;
+}
+
+static status_t check_options(const workload_options_t *options, const examples_t *examples,
+                              error_t *err) {
+    const emulate_options_t emulation = {.examples = *examples, .variant = options->variant};
+    TRY(examples_check_sets(examples, err));
+    return options->emulate ? emulate_check_options(&emulation, err) : STATUS_OK;
+}
+
+static status_t print_description(const workload_t *workload, const char *root, error_t *err) {
     TRY(print_workload(workload, root, stdout, err));
     AUTO(case_free) case_t defaults = workload_defaults(workload);
-    print_cost(d, &defaults);
+    print_cost(described_find(workload->name), &defaults);
     const status_t status = print_sweeps(workload, root, err);
     putchar('\n');
     print_arrays(workload, &defaults);
     putchar('\n');
     fflush(stdout);
-    TRY(status);
+    return status;
+}
+
+static status_t check_folder(const char *folder, const workload_options_t *options, error_t *err) {
+    const workload_t *workload;
     size_t n_scripts;
-    TRY(check_reference(workload, root, err));
-    TRY(described_check_contenders(workload, root, err));
-    if (check_scripts(workload, root, &n_scripts, err) != STATUS_OK)
-        return error_within(err, "%s", d->name);
-    if (options->emulate)
-        TRY(emulate_rungs(&emulation, err));
+    TRY(workload_add_described(folder, &workload, err));
+    const examples_t examples = {workload, options->root, &options->sets};
+    TRY(check_options(options, &examples, err));
+    TRY(print_description(workload, options->root, err));
+    TRY(check_reference(workload, options->root, err));
+    TRY(check_contenders(options, &examples, err));
+    if (check_scripts(workload, options->root, &n_scripts, err) != STATUS_OK)
+        return error_within(err, "%s", workload->name);
     AUTO_FREE char *word = text_shell(folder);
     printf("ok: the description, and the reference at the smallest and the default sizes%s.\n"
            "Do the rungs compile?  bench compile --workload %s --arch sm_75,sm_90 --quick\n",
@@ -470,18 +488,34 @@ static status_t check_folder(const char *folder, const workload_options_t *optio
     return STATUS_OK;
 }
 
+/* Each of them, with its error if there are others. */
+static status_t check_folders(const workload_options_t *options, error_t *err) {
+    status_t first = STATUS_OK;
+    size_t n_wrong = 0;
+    for (size_t i = 0; i < options->n_operands; i++) {
+        error_t why = ERROR_INIT;
+        if (i > 0)
+            putchar('\n');
+        const status_t status = check_folder(options->operands[i], options, &why);
+        if (status == STATUS_OK)
+            continue;
+        fflush(stdout);
+        fprintf(stderr, "bench: %s\n", why.text);
+        first = n_wrong++ == 0 ? status : first;
+    }
+    return n_wrong == 0 ? STATUS_OK
+                        : error_set(err, first, "%zu of %zu workloads are wrong, see above",
+                                    n_wrong, options->n_operands);
+}
+
 status_t described_check(const workload_options_t *options, error_t *err) {
     if (options->n_operands == 0)
         return error_set(err, STATUS_USAGE,
                          "bench workload check: expected the folder of a workload");
     TRY(fs_check_temporary(err));
-    if ((options->variant != NULL || options->sets.n > 0) && !options->emulate)
-        return error_set(err, STATUS_USAGE, "--variant and --set are for --emulate");
+    if (options->variant != NULL && !options->emulate)
+        return error_set(err, STATUS_USAGE, "--variant is for --emulate");
     workload_search_described(options->root, NULL); /* what is wrong with others is not asked for */
-    for (size_t i = 0; i < options->n_operands; i++) {
-        if (i > 0)
-            putchar('\n');
-        TRY(check_folder(options->operands[i], options, err));
-    }
-    return STATUS_OK;
+    return options->n_operands == 1 ? check_folder(options->operands[0], options, err)
+                                    : check_folders(options, err);
 }

@@ -147,7 +147,7 @@ static void finding_techniques(const report_t *report, const comparison_set_t *s
 
 /* ---- driver calls of allocators --------------------------------------------------------------- */
 
-/* "- **Calls of the driver's allocator**, the most in a first epoch and in a later one: caching 30 and 0, …" */
+/* "- **Calls of the driver's allocator**, f32, on the GPU, the most in a first epoch …: caching 30 and 0, …" */
 static void finding_driver_calls(const report_t *report, const comparison_set_t *set) {
     text_list_t names = {0}, texts = {0};
     double(*most)[2] = report_array(report, set->run->n_cases, sizeof *most);
@@ -194,6 +194,7 @@ typedef struct training {
 typedef struct trainings {
     training_t *items; /* owned by the report */
     size_t n;
+    const char *name; /* "steps=5000, f16" */
 } trainings_t;
 
 static training_t training_of(const report_t *report, const comparison_set_t *set,
@@ -213,7 +214,8 @@ static training_t training_of(const report_t *report, const comparison_set_t *se
 static trainings_t trainings_of(const report_t *report, const comparison_set_t *set) {
     const record_t *run = set->run;
     const case_result_t *like = comparison_set_next(set, NULL, ANYONE, EVERY_SIZE);
-    trainings_t all = {report_array(report, run->n_cases, sizeof *all.items), 0};
+    trainings_t all = {report_array(report, run->n_cases, sizeof *all.items), 0,
+                       report_safe(report, set->shape_label)};
     for (size_t i = 0; like != NULL && i < run->n_cases; i++) {
         const case_result_t *result = &run->cases[i];
         if (result_has_times(result) && isfinite(result_number(result, "accuracy")) &&
@@ -265,7 +267,7 @@ static void print_accuracies(const report_t *report, const trainings_t *all) {
             "- **%s accuracy**, %s: with %s weights, contenders are within **%.2f percentage "
             "points** on the test images, with equal size and seed (pairs: %zu); the widest at %s: "
             "%s %.2f %%, %s %.2f %%.\n",
-            most <= SAME_ACCURACY ? "Same" : "Not the same", widest[0]->result->spec.dtype,
+            most <= SAME_ACCURACY ? "Same" : "Not the same", all->name,
             weights_dtype(&widest[0]->result->spec), 100 * most, n_tasks, widest[0]->task,
             widest[0]->name, 100 * widest[0]->accuracy, widest[1]->name, 100 * widest[1]->accuracy);
 }
@@ -286,10 +288,10 @@ static void print_other_weights(const report_t *report, const trainings_t *all) 
     if (list != NULL)
         print(
             report,
-            "- **Different training**: more precise weights between steps (autocast: float32), so "
-            "that small updates are not rounded away: %s; their accuracies, %.2f %% to %.2f %%, "
+            "- **Different training**, %s: more precise weights between steps (autocast: float32), "
+            "so that small updates are not rounded away: %s; their accuracies, %.2f %% to %.2f %%, "
             "are not compared with those above.\n",
-            list, 100 * low, 100 * high);
+            all->name, list, 100 * low, 100 * high);
 }
 
 static void finding_dataset(const report_t *report) {

@@ -258,8 +258,8 @@ status_t run_prepare_folder(run_t *run, error_t *err) {
                          run->folder);
     if (!run->resumed && fs_has(run->folder, "devices")) /* not merged yet */
         return error_set(err, STATUS_USAGE,
-                         "%s was measured with --devices: resume it with it, or choose another "
-                         "--out",
+                         "%s was measured with --devices, and is not finished: resume it with "
+                         "the same --devices, or choose another --out",
                          run->folder);
     fs_remove_dead_folders();
     describe_machine(run);

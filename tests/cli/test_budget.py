@@ -166,7 +166,10 @@ def test_a_device_without_cases_is_listed(project: Path, tmp_path: Path) -> None
     assert record(project, out, "--list", "one").stdout.split(maxsplit=1)[1:] == left
     again = record(project, out, "one")
     assert again.returncode == 2
-    assert "already holds" not in again.stderr and "resume it with" in again.stderr
+    assert (
+        "already holds" not in again.stderr
+        and "with --devices, and is not finished: resume" in again.stderr
+    )
     idle = read_header(one / "devices/1") | {"passes": [{"pass": 1, "finished": "2026-11-27"}]}
     (one / "devices/1/run.json").write_text(json.dumps(idle), encoding="utf-8")
     header = read_header(one / "devices/0") | {"finished": None}

@@ -139,8 +139,9 @@ def test_what_new_writes_is_right(tmp_path: Path) -> None:
         for size in (1, 1024)
         for precision in ("float64", dtype)
     ] + [
-        "PyTorch eager on the CPU, rows=64 cols=128 f32",
-        "PyTorch eager on the CPU, rows=128 cols=128 f16",
+        f"PyTorch eager on the CPU, rows={rows} cols={cols} {dtype}"
+        for dtype, more in (("f32", 64), ("f16", 128))
+        for rows, cols in ((1, 1), (more, 128), (more - 1, 127))
     ]
     sizes = ["--set", "rows=5", "--set", "cols=7", "--set", "dtype=f32,f16", "--set", "device=cpu"]
     options = ["--variant", "01_element_per_thread,eager,spelled_out", "--quick", "--quiet"]

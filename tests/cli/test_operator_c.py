@@ -401,33 +401,73 @@ def test_data_stay_when_other_inputs_are_drawn_anew(tmp_path: Path, options: Any
     assert made.count("data") == 1 < made.count("inputs")
 
 
+MODEL = """
+    import torch
+    class Model(torch.nn.Module):
+        def forward(self, x): return {} * x
+    def model(): return Model()
+    def reference(x): return 2 * x
+    def jax_reference(x): return {} * x
+    """
+
+
+def checked(
+    folder: Path, *options: str, expect: int = 0, **environment: str
+) -> dict[str, list[str]]:
+    """Return what `bench workload check` says is right, was not tried, and is wrong."""
+    done = bench("workload", "check", folder, *options, expect=expect, **environment)
+    found: dict[str, list[str]] = {"right": [], "not tried": [], "wrong": []}
+    for what, text in re.findall(
+        r"^  (right|not tried|wrong) {2,}(.*)$", done.stdout, re.MULTILINE
+    ):
+        found[what].append(text)
+    assert ("\nok:" in done.stdout) == (expect == 0)
+    return found
+
+
 def test_check_compares_what_runs_on_the_cpu(tmp_path: Path) -> None:
     """Each was found in a run only, after the others had been measured."""
-    text = """
-        import torch
-        class Model(torch.nn.Module):
-            def forward(self, x): return {} * x
-        def model(): return Model()
-        def reference(x): return 2 * x
-        def jax_reference(x): return {} * x
-        """
-    right = {"mine.c": FILES["honest"][0], "other.c": FILES["not_here"][0]}
-    files = {"reference.py": text.format(2, 2), **right}
-    outputs = [{**Y, "tolerance": {"rel_l2": "n / 10 ** 8"}}]
-    folder = write_operator(tmp_path / "twice", files, outputs=outputs)
-    printed = bench("workload", "check", folder).stdout
+    files = {"reference.py": MODEL.format(2, 2), "mine.c": FILES["honest"][0]}
+    files["other.c"] = FILES["not_here"][0]
+    folder = write_operator(tmp_path / "twice", files)
+    found = checked(folder, BENCH_JAX_PYTHON="/no/python")
+    assert found["right"] == ["PyTorch eager, C mine, at small sizes"]
+    jax, other = found["not tried"]
+    assert jax.startswith("JAX jit: $BENCH_JAX_PYTHON is not a program (/no/python)")
+    assert other == "C other: not on this machine"
+    files = {"reference.py": MODEL.format(3, 4), "mine.c": FILES["thrice"][0]}
+    found = checked(write_operator(tmp_path / "wrong", files), expect=1)
+    says = "{}, n=1 f32: y differs from the reference output: relative L2 error {}, allowed 1e-05"
+    told = [line.partition(";")[0] for line in found["wrong"]]
+    wrong = [says.format("PyTorch eager", 0.5), says.format("C mine", 0.5)]
+    assert told in (wrong, [wrong[0], says.format("JAX jit", 1), wrong[1]])
+    assert found["right"] == []
+
+
+def test_check_finds_what_is_wrong_at_some_sizes_only(tmp_path: Path) -> None:
+    tail = in_c("for (long long i = 0; i < n / 4 * 4; i++) y[i] = 2 * x[i];")
+    keys = {"outputs": [{**Y, "tolerance": {"rel_l2": "n / 10 ** 8"}}]}
+    folder = write_operator(tmp_path / "tail", {"by4.c": tail}, **keys)
+    found = checked(folder, expect=1)
+    assert found["right"] == ["PyTorch eager, at small sizes"]
+    assert found["wrong"][0].startswith("C by4, n=1 f32: ")
+    found = checked(folder, "--set", "n=8")
+    assert found["right"] == ["PyTorch eager, C by4, at small sizes"]
+    printed = bench("workload", "check", folder, "--set", "n=8").stdout
     assert re.search(r"^y +output .* f32: relative L2 1e-05$", printed, re.MULTILINE), "as a number"
-    tried = re.findall(r"^  (right|not tried|wrong) +(.*)$", printed, re.MULTILINE)
-    assert tried[0][0] == "right" and "PyTorch eager" in tried[0][1] and "C mine" in tried[0][1]
-    assert ("not tried", "C other: not on this machine") in tried
-    wrong = {"mine.c": FILES["thrice"][0]}
-    folder = write_operator(tmp_path / "wrong", {"reference.py": text.format(3, 4), **wrong})
-    answer = bench("workload", "check", folder, expect=1)
-    assert "wrong: see what is wrong above" in answer.stderr
-    for name in ("PyTorch eager", "C mine"):
-        said = f"  wrong            {name}, n=1000 f32: y differs from the reference output: "
-        assert f"\n{said}relative L2 error 0.5, allowed 1e-05; worst at" in answer.stdout
-    assert "\nok:" not in answer.stdout
+    keys = {"where": "n == 100000", "params": {"n": {"default": 100000}}}
+    found = checked(write_operator(tmp_path / "large", {"by4.c": tail}, **keys))
+    assert found["not tried"] == ['contenders: "where" allows no small sizes']
+
+
+def test_check_looks_at_several_folders(tmp_path: Path) -> None:
+    """It ended with the first that was wrong."""
+    wrong = write_operator(tmp_path / "wrong", {"mine.c": FILES["thrice"][0]})
+    right = write_operator(tmp_path / "right", {"mine.c": FILES["honest"][0]})
+    done = bench("workload", "check", wrong, right, expect=1)
+    assert "  right            PyTorch eager, C mine, at small sizes\nok: " in done.stdout
+    assert "bench: wrong: see what is wrong above\n" in done.stderr
+    assert done.stderr.endswith("bench: 1 of 2 workloads are wrong, see above\n")
 
 
 def test_functions_that_only_a_reference_in_python_can_use(tmp_path: Path) -> None:

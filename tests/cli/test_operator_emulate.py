@@ -232,7 +232,7 @@ def test_verify_decides_and_sizes_can_be_set(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--variant", "a"], "--variant and --set are for --emulate"),
+        (["--variant", "a"], "--variant is for --emulate"),
         (["--emulate", "--variant", "b"], '--variant: unknown rung "b" (known: a)'),
         (["--emulate", "--set", "n=0"], "--set n=0: expected n=INTEGER from 1 to 9"),
         (["--emulate", "--set", "n=99"], "no case at these sizes: n != 99"),

@@ -213,6 +213,57 @@ def test_an_evaluation_that_fails(tmp_path: Path, returned: str, said: str) -> N
     assert said in bench("workload", "check", folder, expect=2).stdout
 
 
+LOADED = """
+import torch
+def step(p, x, step): return p + 6 * x, p[0]
+def model(p):
+    module = torch.nn.Module()
+    module.p = torch.nn.Parameter(p)
+    return module
+def train(model, x, step):
+    first = model.p[0].detach().clone()
+    with torch.no_grad():
+        model.p += 6 * x
+    return first
+def dataloader(model, x, n):
+    return torch.stack([train(model, x, step) for step in range({})][::2])
+"""
+
+
+def test_check_trains_for_several_steps(tmp_path: Path) -> None:
+    """Arrays were made so small that one step was left, in which all of these are right."""
+    steps = "ceil_div(n, 4000)"
+    keys = {
+        "params": {"n": {"default": 20000}},
+        "outputs": [
+            {
+                "name": "first",
+                "shape": [f"ceil_div({steps}, 2)"],
+                "dtype": "T",
+                "curve": True,
+                "every": 2,
+            }
+        ],
+        "training": {"steps": steps},
+        "inputs": [P, {**X, "fill": {"uniform": [0, 1]}}],
+    }
+    in_c = GROWING_IN_C.replace("T *p, const T *x", "const T *x, T *p").replace(
+        ", long long steps", ""
+    )
+    files = {"reference.py": LOADED.format("(n + 3999) // 4000"), "omp.c": in_c}
+    printed = bench("workload", "check", write_operator(tmp_path / "right", files, **keys)).stdout
+    assert (
+        "  right            PyTorch eager, PyTorch dataloader, C omp, at small sizes\n" in printed
+    )
+    files["reference.py"] = LOADED.format("min(2, (n + 3999) // 4000)")
+    files["omp.c"] = in_c.replace("p[i] += 6 * x[i]", "p[i] += s < 2 ? 6 * x[i] : 0")
+    folder = write_operator(tmp_path / "wrong", files, **keys)
+    printed = bench("workload", "check", folder, expect=1).stdout
+    assert "  right            PyTorch eager, at small sizes\n" in printed
+    assert "  wrong            PyTorch dataloader, n=10000 f32: " in printed
+    assert "  wrong            C omp, n=10000 f32: p differs" in printed
+
+
 @pytest.mark.parametrize("fill", [{"constant": 1}, "data"])
 def test_after_a_whole_training_runs_begin_anew(tmp_path: Path, fill: Any) -> None:
     """Also with what a refill leaves, such as momenta of 0 and weights that were trained before."""

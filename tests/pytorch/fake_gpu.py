@@ -40,6 +40,15 @@ class Stream:
     def wait_stream(self, _other: Any) -> None: ...
 
 
+before_captures: list[int] = []
+"""The steps of all work that was run before its capture."""
+
+
+def run_before(work: Any, steps: int = 1) -> None:
+    before_captures.append(steps)
+    work()
+
+
 def install(monkeypatch: pytest.MonkeyPatch, *modules: Any) -> FakeGpu:
     """Let the modules capture and compile without a GPU, and tensors be pinned; return a device."""
     if torch.__version__ < (2, 6):
@@ -64,9 +73,10 @@ def install(monkeypatch: pytest.MonkeyPatch, *modules: Any) -> FakeGpu:
     monkeypatch.setattr(case, "_elapsed_ms", lambda start, end: start.elapsed_time(end))
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor.clone())
     monkeypatch.setattr(Replay, "captured", 0)
+    before_captures.clear()
     fakes = {
         "capture": Replay,
-        "run_on_side_stream": lambda work, steps=1: work(),
+        "run_on_side_stream": run_before,
         "compiled": lambda function, _mode, **_keys: function,
     }
     for module in modules:

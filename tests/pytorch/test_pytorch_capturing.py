@@ -4,7 +4,7 @@ import fcntl
 import gc
 import os
 import weakref
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -219,6 +219,18 @@ def test_what_was_built_with_vector_instructions_is_not_built_again(
     monkeypatch.setattr(isa, "_arch_flags", f"{flags} -mnew")
     assert not isa.check_build("code"), "with other options"
     assert asked[2:] == [(f"{flags} -mnew", "code")]
+
+
+@pytest.mark.parametrize(("steps", "runs"), [(0, 3), (1, 3), (2, 2), (3, 1), (938, 1)])
+def test_each_step_runs_three_times_before_its_capture(monkeypatch, steps, runs):
+    stream = SimpleNamespace(wait_stream=lambda _: None)
+    for name in ("Stream", "current_stream"):
+        monkeypatch.setattr(torch.cuda, name, lambda: stream)
+    monkeypatch.setattr(torch.cuda, "stream", lambda _: nullcontext())
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    done = []
+    run_on_side_stream(lambda: done.append(1), steps)
+    assert len(done) == runs
 
 
 @needs_gpu

@@ -55,8 +55,9 @@ def test_every_run_computes_the_reference(session, tmp_path, name, mode):
     assert near(oracle.output(), as_opened, operator), "the shared inputs are as they were"
     assert fake_gpu.Replay.captured == captured
     if "graph" in mode:
-        times = 1 if operator.get("by_step") else 2 if name in IN_PLACE else 3
-        assert captured == times
+        steps = operator["steps"] if operator.get("by_step") else 0
+        assert captured == (1 if steps else 2 if name in IN_PLACE else 3)
+        assert fake_gpu.before_captures == [steps]
 
 
 @pytest.mark.parametrize("device", ["cuda"])
