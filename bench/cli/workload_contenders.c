@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "cli/workload.h"
 #include "compile/compile.h"
+#include "io/output.h"
 #include "measure/progress.h"
 #include "worker/pool.h"
 #include "workloads/described/described.h"
@@ -139,7 +140,7 @@ static void print_left_out(const tries_t *tries) {
     for (size_t i = 0; i < tries->left_out.n; i++) {
         const char *name = tries->left_out.items[i];
         if (!text_list_has(&told, name))
-            printf("  %-16s %s: %s\n", "not tried", name, tries->why_not.items[i]);
+            output_print(stdout, "  %-16s %s: %s\n", "not tried", name, tries->why_not.items[i]);
         text_list_add(&told, name);
     }
 }
@@ -151,10 +152,10 @@ static void print_tries(const tries_t *tries) {
             text_list_add(&right, tries->right.items[i]);
     AUTO_FREE char *names = text_list_join(&right, ", ");
     if (right.n > 0)
-        printf("  %-16s %s, at small sizes\n", "right", names);
+        output_print(stdout, "  %-16s %s, at small sizes\n", "right", names);
     print_left_out(tries);
     for (size_t i = 0; i < tries->why_wrong.n; i++)
-        printf("  %-16s %s\n", "wrong", tries->why_wrong.items[i]);
+        output_print(stdout, "  %-16s %s\n", "wrong", tries->why_wrong.items[i]);
 }
 
 status_t described_check_contenders(const examples_t *examples, error_t *err) {

@@ -198,7 +198,7 @@ static status_t read_set(const examples_t *examples, const char *text, size_t *p
                      (long long)d->least[p], (long long)d->most[p]);
 }
 
-/* NAME=CHOICE of a technique that its own rungs have? Adds it to the case; NULL: only asks. */
+/* NAME=CHOICE of a technique that its own rungs have? Adds it to the case. */
 static bool take_choice(const examples_t *examples, const char *text, case_t *spec) {
     const description_t *d = described_find(examples->workload->name);
     for (size_t i = 0; i < d->n_own; i++)
@@ -206,8 +206,7 @@ static bool take_choice(const examples_t *examples, const char *text, case_t *sp
             AUTO_FREE char *set = mem_format("%s=%s", d->own[i].name, *choice);
             if (strcmp(set, text) != 0)
                 continue;
-            if (spec != NULL)
-                case_add_technique(spec, d->own[i].name, *choice);
+            case_add_technique(spec, d->own[i].name, *choice);
             return true;
         }
     return false;
@@ -287,12 +286,7 @@ status_t examples_each(const examples_t *examples, example_use_t *use, void *wit
 }
 
 status_t examples_check_sets(const examples_t *examples, error_t *err) {
-    for (size_t i = 0; i < examples->sets->n; i++) {
-        size_t param;
-        AUTO(value_free) value_t value = {0};
-        if (take_choice(examples, examples->sets->items[i], NULL))
-            continue;
-        TRY(read_set(examples, examples->sets->items[i], &param, &value, err));
-    }
-    return STATUS_OK;
+    AUTO(case_free) case_t spec = {0};
+    return case_of(examples, described_find(examples->workload->name)->dtypes.items[0], SMALLEST,
+                   &spec, err);
 }

@@ -25,8 +25,8 @@ status_t examples_check_sets(const examples_t *examples, error_t *err);
 /* Look at a case whose oracle is open, and at what that has computed. */
 typedef status_t example_use_t(const case_t *spec, contender_t *oracle,
                                const reference_t *reference, void *with, error_t *err);
-/* In each dtype the smallest sizes, small ones and uneven ones, in which a training has steps; `*n`: those that "where"
- * allows. */
+/* In each dtype the smallest sizes, small ones and uneven ones, but those that "where" excludes; `*n`: how many there are.
+ * In the small and uneven ones a training has at least three steps, where it can. */
 status_t examples_each(const examples_t *examples, example_use_t *use, void *with, size_t *n,
                        error_t *err);
 
