@@ -1,5 +1,5 @@
 /* Inputs of a sample on a GPU after a refill that the device fills: its memory and the host's agree, whoever else shares
- * the host's. The device here is the host. */
+ * the host's; and graphs of launches on inputs that change. The device here is the host. */
 #include "checks.h"
 #include "workloads/common/gpu_sample.h"
 
@@ -13,12 +13,18 @@ typedef struct state {
     bool all_drawn;
 } state_t;
 
+/* Over the bus; of what was captured, in the order of the graphs. */
+static struct { unsigned reads, writes; } bus, captured[3];
+static unsigned n_captured;
+
 static cu_result_t copy_in(cu_pointer_t to, const void *from, size_t bytes, cu_stream_t stream) {
+    bus.reads++;
     memcpy((void *)(uintptr_t)to, from, bytes);
     return CU_SUCCESS;
 }
 
 static cu_result_t copy_out(void *to, cu_pointer_t from, size_t bytes, cu_stream_t stream) {
+    bus.writes++;
     memcpy(to, (const void *)(uintptr_t)from, bytes);
     return CU_SUCCESS;
 }
@@ -42,7 +48,32 @@ static cu_result_t fill_bytes(cu_pointer_t at, unsigned char value, size_t bytes
     return CU_SUCCESS;
 }
 
-static gpu_t gpu = {.api = {.copy_in_async = copy_in,
+/* What is captured runs at once. */
+static cu_result_t capture_begin(cu_stream_t stream, int mode) {
+    memset(&bus, 0, sizeof bus);
+    return CU_SUCCESS;
+}
+
+static cu_result_t capture_end(cu_stream_t stream, cu_graph_t *graph) {
+    captured[n_captured++] = bus;
+    return CU_SUCCESS;
+}
+
+static cu_result_t graph_instantiate(cu_graph_exec_t *graph, cu_graph_t from,
+                                     unsigned long long flags) {
+    *graph = (cu_graph_exec_t)captured;
+    return CU_SUCCESS;
+}
+
+static cu_result_t graph_destroy(cu_graph_t graph) {
+    return CU_SUCCESS;
+}
+
+static gpu_t gpu = {.api = {.capture_begin = capture_begin,
+                            .capture_end = capture_end,
+                            .graph_instantiate = graph_instantiate,
+                            .graph_destroy = graph_destroy,
+                            .copy_in_async = copy_in,
                             .copy_out_async = copy_out,
                             .copy_out = copy_out_now,
                             .alloc = alloc,
@@ -70,7 +101,12 @@ static status_t refill_there(gpu_sample_t *s, const gpu_fill_t *fill, bool *poss
     return STATUS_OK;
 }
 
-static uint64_t shared[ARRAYS], shared_seed;
+static uint64_t shared[ARRAYS], shared_seeds[ARRAYS];
+
+static void open_shared(void) {
+    memset(shared, 0, sizeof shared);
+    memset(shared_seeds, 0, sizeof shared_seeds);
+}
 
 static void make(state_t *state, gpu_copy_t copy) {
     *state = (state_t){.sample = {.gpu = &gpu,
@@ -79,7 +115,7 @@ static void make(state_t *state, gpu_copy_t copy) {
                                   .copy = copy,
                                   .refill = refill_host,
                                   .refill_there = refill_there,
-                                  .data_seed = &shared_seed}};
+                                  .data_seeds = shared_seeds}};
     for (size_t i = 0; i < ARRAYS; i++)
         state->arrays[i] = (gpu_array_t){
             .role = i == OUTPUT ? ARRAY_OUTPUT : ARRAY_INPUT,
@@ -104,8 +140,7 @@ static void both_sides_have_the_seed(void **state) {
     static const gpu_copy_t COPIES[] = {COPY_PAGEABLE, COPY_PINNED, COPY_MAPPED};
     for (size_t c = 0; c < 3; c++) {
         state_t own;
-        memset(shared, 0, sizeof shared);
-        shared_seed = 0;
+        open_shared();
         make(&own, COPIES[c]);
         refill(&own, 5);
         refill(&own, 9);
@@ -122,8 +157,7 @@ static void the_host_follows_when_it_is_needed(void **state) {
     static const gpu_copy_t COPIES[] = {COPY_PAGEABLE, COPY_PINNED};
     for (size_t c = 0; c < 2; c++) {
         state_t own;
-        memset(shared, 0, sizeof shared);
-        shared_seed = 0;
+        open_shared();
         make(&own, COPIES[c]);
         own.all_drawn = true;
         session_t session = {.state = &own};
@@ -185,18 +219,58 @@ static void an_input_that_a_run_changes_is_found(void **state) {
 
 static void others_may_have_changed_the_shared_memory(void **state) {
     state_t one, two;
-    memset(shared, 0, sizeof shared);
-    shared_seed = 0;
+    open_shared();
     make(&one, COPY_PAGEABLE);
     make(&two, COPY_PAGEABLE);
     refill(&one, 5);
     refill(&two, 7);
     refill(&one, 5);
     refill(&two, 5);
-    memset(shared, 0, sizeof shared); /* by another case, which is opened */
-    shared_seed = 0;
+    open_shared(); /* by another case */
     refill(&one, 5);
-    assert_int_equal(shared_seed, 5);
+    assert_int_equal(shared_seeds[DRAWN], 5);
+}
+
+/* Which has a copy of its own, so the memory that is shared may still have the values of another refill. */
+static void others_may_take_an_input_by_value(void **state) {
+    state_t one, two;
+    uint64_t own = 0;
+    open_shared();
+    make(&one, COPY_PAGEABLE);
+    make(&two, COPY_PAGEABLE);
+    one.all_drawn = two.all_drawn = true;
+    two.arrays[LEFT_TO_THE_HOST].role = ARRAY_BY_VALUE;
+    two.arrays[LEFT_TO_THE_HOST].from = two.arrays[LEFT_TO_THE_HOST].data = &own;
+    refill(&one, 7);
+    session_t session = {.state = &two};
+    assert_ok(gpu_sample_refill(&session, 5, &err));
+    assert_ok(gpu_sample_host_inputs(&two.sample, &err));
+    assert_int_equal(own, 5);
+    refill(&one, 5);
+}
+
+static status_t launch(gpu_sample_t *s, error_t *err) {
+    return STATUS_OK;
+}
+
+/* So the clock sees no difference but that of the launches. */
+static void changing_takes_as_much_of_the_bus_as_not_changing(void **state) {
+    enum { CHANGED, SAME, LAUNCHES = 4 };
+    state_t own;
+    char spare[4096];
+    make(&own, COPY_MAPPED);
+    own.sample.launch = launch;
+    own.sample.batch_launches = 4 * LAUNCHES;
+    own.pinned[DRAWN] = 3;
+    gpu.spare = (uintptr_t)spare;
+    gpu.spare_bytes = sizeof spare;
+    bool possible;
+    assert_ok(gpu_changing_begin(&own.sample, &possible, &err));
+    assert_true(possible);
+    for (int graph = CHANGED; graph <= SAME; graph++) {
+        assert_int_equal(captured[graph].reads, LAUNCHES * ARRAYS);
+        assert_int_equal(captured[graph].writes, LAUNCHES * ARRAYS);
+    }
 }
 
 #include "run_tests.h"

@@ -75,17 +75,24 @@ static status_t copy_part(const gpu_sample_t *s, const part_t *part, bool back, 
     return STATUS_OK;
 }
 
-/* Copy the arrays; or `back`, each rotated by its amount: that byte becomes the first. One way undoes
- * the other. NULL: by nothing. */
+/* The two parts of array `i` rotated by `by`: that byte of its place in a region becomes the first. */
+static void divide(const gpu_sample_t *s, size_t i, size_t by, unsigned region, part_t parts[2]) {
+    const gpu_array_t *array = &s->arrays[i];
+    const cu_pointer_t copy = place_of(s, region, i);
+    const size_t rest = array->bytes - by;
+    parts[0] = (part_t){array, 0, rest, copy + by};
+    parts[1] = (part_t){array, rest, by, copy};
+}
+
+/* Copy the arrays; or `back`, each rotated by its amount. One way undoes the other. NULL: by nothing. */
 static status_t copy_arrays(const gpu_sample_t *s, const size_t *amounts, bool back, error_t *err) {
+    part_t parts[2];
     for (size_t i = 0; i < s->n_arrays; i++) {
-        const gpu_array_t *array = &s->arrays[i];
-        if (!is_changed(array))
+        if (!is_changed(&s->arrays[i]))
             continue;
-        const cu_pointer_t copy = place_of(s, REGION_COPY, i);
-        const size_t by = amounts != NULL ? amounts[i] : 0, rest = array->bytes - by;
-        TRY(copy_part(s, &(part_t){array, 0, rest, copy + by}, back, err));
-        TRY(copy_part(s, &(part_t){array, rest, by, copy}, back, err));
+        divide(s, i, amounts != NULL ? amounts[i] : 0, REGION_COPY, parts);
+        for (int k = 0; k < 2; k++)
+            TRY(copy_part(s, &parts[k], back, err));
     }
     return STATUS_OK;
 }
@@ -125,14 +132,35 @@ static status_t launch_with_values(gpu_sample_t *s, const size_t *amounts, error
 
 typedef enum way { WAY_CHANGED, WAY_SAME, WAY_CHECKED } way_t;
 
-/* Copies and a launch, in turns. `back` changes the arrays; the other way is as much work and leaves
- * them alone, and the copy of the inputs is in the end what it was. */
+/* Before a launch that is timed: rotate the arrays; or leave them alone with as much work, after which the copy is what it
+ * was. A write over the bus takes longer than a read, so what the host has is read and written both ways. */
+static status_t change_or_not(const gpu_sample_t *s, const size_t *amounts, way_t way,
+                              error_t *err) {
+    part_t parts[2], read[2];
+    for (size_t i = 0; i < s->n_arrays; i++) {
+        if (!is_changed(&s->arrays[i]))
+            continue;
+        const bool on_device = array_on_device(s, &s->arrays[i]);
+        divide(s, i, amounts[i], REGION_COPY, parts);
+        divide(s, i, amounts[i], way == WAY_SAME ? REGION_COPY : REGION_MIDDLE, read);
+        for (int k = 0; k < 2; k++) {
+            if (!on_device || way == WAY_SAME)
+                TRY(copy_part(s, &read[k], false, err));
+            if (!on_device || way == WAY_CHANGED)
+                TRY(copy_part(s, &parts[k], true, err));
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Copies and a launch, in turns. */
 static status_t capture(gpu_sample_t *s, const size_t *amounts, way_t way, cu_graph_exec_t *graph,
                         error_t *err) {
     TRY(gpu_capture_begin(s->gpu, err));
     for (unsigned k = 0; k < s->changing.launches; k++) {
         const bool middle = way == WAY_CHECKED && k == (s->changing.launches - 1) / 2;
-        TRY(copy_arrays(s, &amounts[k * s->n_arrays], way != WAY_SAME, err));
+        TRY(way == WAY_CHECKED ? copy_arrays(s, &amounts[k * s->n_arrays], true, err)
+                               : change_or_not(s, &amounts[k * s->n_arrays], way, err));
         if (middle) /* it is never the last */
             TRY(copy_middle(s, true, err));
         if (way == WAY_SAME)

@@ -31,6 +31,19 @@ static status_t refill_values(gpu_sample_t *s, uint64_t seed, error_t *err) {
     return s->recapture != NULL ? s->recapture(s, err) : STATUS_OK;
 }
 
+/* With refill_there: of what an input has in the host's memory, which cases may share. Each has its own: a case does not
+ * refill there what it takes by value. */
+static uint64_t *host_seed(gpu_sample_t *s, size_t i) {
+    return s->copy == COPY_PAGEABLE ? &s->data_seeds[i] : &s->arrays[i].from_seed;
+}
+
+static bool host_has(gpu_sample_t *s, uint64_t seed) {
+    bool has = true;
+    for (size_t i = 0; i < s->n_arrays; i++)
+        has &= !is_refilled(&s->arrays[i]) || *host_seed(s, i) == seed;
+    return has;
+}
+
 /* The device fills its memory; the host gets a copy, unless it is to be made `later`. */
 static status_t refill_input(gpu_sample_t *s, size_t i, uint64_t seed, bool later, error_t *err) {
     gpu_array_t *array = &s->arrays[i];
@@ -41,7 +54,7 @@ static status_t refill_input(gpu_sample_t *s, size_t i, uint64_t seed, bool late
         return STATUS_OK;
     if (!possible)
         s->refill(s, i, array->from, seed);
-    array->from_seed = seed;
+    *host_seed(s, i) = seed;
     if (!array_on_device(s, array))
         return STATUS_OK; /* both have the same memory */
     if (possible)
@@ -70,14 +83,12 @@ static status_t refill_on_device(gpu_sample_t *s, uint64_t seed, error_t *err) {
     bool later = true;
     if (is_shared)
         TRY(shared_may_follow(s, &later, err));
-    if (s->fixed_seed == seed && (later || *s->data_seed == seed))
+    if (s->fixed_seed == seed && (later || host_has(s, seed)))
         return STATUS_OK;
     for (size_t i = 0; i < s->n_arrays; i++)
         if (is_refilled(&s->arrays[i]))
             TRY(refill_input(s, i, seed, later && may_follow(s, &s->arrays[i]), err));
     TRY(gpu_sync(s->gpu, err));
-    if (is_shared && !later)
-        *s->data_seed = seed;
     return refill_values(s, seed, err);
 }
 
@@ -86,18 +97,14 @@ static status_t refill_on_device(gpu_sample_t *s, uint64_t seed, error_t *err) {
 status_t gpu_sample_host_inputs(gpu_sample_t *s, error_t *err) {
     const bool is_shared = s->copy == COPY_PAGEABLE;
     bool any = false;
-    if (s->refill_there == NULL || (is_shared && *s->data_seed == s->fixed_seed))
-        return STATUS_OK;
-    for (size_t i = 0; i < s->n_arrays; i++) {
+    for (size_t i = 0; i < s->n_arrays && s->refill_there != NULL; i++) {
         const gpu_array_t *array = &s->arrays[i];
-        if (!is_refilled(array) ||
-            !(is_shared || (array->from_seed != s->fixed_seed && array_each_sample(s, array))))
+        if (!is_refilled(array) || *host_seed(s, i) == s->fixed_seed ||
+            !(is_shared || array_each_sample(s, array)))
             continue;
         TRY(refill_input(s, i, s->fixed_seed, false, err));
         any = true;
     }
-    if (is_shared)
-        *s->data_seed = s->fixed_seed;
     return any ? gpu_sync(s->gpu, err) : STATUS_OK;
 }
 

@@ -98,8 +98,8 @@ struct gpu_sample {
     /* Have the device fill or compare, without waiting. `*possible` is false for an array that only refill() can fill.
      * NULL: so are all. */
     status_t (*refill_there)(gpu_sample_t *s, const gpu_fill_t *fill, bool *possible, error_t *err);
-    uint64_t
-        *data_seed; /* with refill_there: of the values that `data` has now, for all its users */
+    /* With refill_there, of each array: the seed of the values that `data` has now, for all its users. */
+    uint64_t *data_seeds;
     /* Set by gpu_sample_add_probes(): capture its graphs again, where arrays by value have changed. */
     status_t (*recapture)(gpu_sample_t *s, error_t *err);
     gpu_alloc_t alloc;

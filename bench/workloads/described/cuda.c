@@ -492,7 +492,7 @@ static status_t prepare_refill(described_cuda_t *s, const char *cubin, error_t *
         return STATUS_OK;
     TRY(gpu_kernel_load(s->sample.gpu, cubin, "refill", &s->refill, err));
     s->sample.refill_there = refill_there;
-    s->sample.data_seed = &s->data->refilled;
+    s->sample.data_seeds = s->data->refilled;
     return STATUS_OK;
 }
 

@@ -105,12 +105,11 @@ described_data_t *described_data_take(const description_t *description, const ca
 }
 
 void described_data_refill(described_data_t *data, uint64_t seed) {
-    if (data->refilled == seed)
-        return;
-    for (size_t i = 0; i < data->n_arrays; i++)
-        if (data->values[i] != NULL)
+    for (size_t i = 0; i < data->n_arrays; i++) {
+        if (data->values[i] != NULL && data->refilled[i] != seed)
             described_data_fill(data, i, data->values[i], seed);
-    data->refilled = seed;
+        data->refilled[i] = seed;
+    }
 }
 
 void described_data_release(described_data_t *data) {

@@ -6,8 +6,7 @@
 #include "workloads/described/description.h"
 
 typedef struct described_data {
-    unsigned users;    /* open cases */
-    uint64_t refilled; /* with this seed: what the inputs are now */
+    unsigned users; /* open cases */
     struct described_data *next;
     const description_t *description;
     char *key; /* params and dtype */
@@ -16,7 +15,8 @@ typedef struct described_data {
     error_t *lost; /* why they could not be read */
     described_shape_t shapes[DESCRIBED_SHAPES];
     size_t n_arrays;
-    void *values[DESCRIBED_SHAPES]; /* of inputs; NULL for outputs */
+    void *values[DESCRIBED_SHAPES];      /* of inputs; NULL for outputs */
+    uint64_t refilled[DESCRIBED_SHAPES]; /* with these seeds: what they are now */
 } described_data_t;
 
 /* Refilled with seed 0. Every take needs a release; the last one frees. Not thread-safe. Each case refills before it runs:
