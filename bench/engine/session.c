@@ -36,6 +36,15 @@ void recorder_add_between(recorder_t *recorder, unsigned phase, double ns, int64
                          recorder->phases[phase].clock, ns, from_ns, to_ns);
 }
 
+recorder_t recorder_alike(const recorder_t *recorder) {
+    recorder_t alike = *recorder;
+    for (size_t i = 0; i < alike.n_phases; i++) {
+        alike.phases[i].ns = NULL;
+        alike.phases[i].n = alike.phases[i].capacity = 0;
+    }
+    return alike;
+}
+
 void recorder_clear(recorder_t *recorder) {
     for (size_t i = 0; i < recorder->n_phases; i++)
         recorder->phases[i].n = 0;

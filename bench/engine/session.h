@@ -36,7 +36,8 @@ void recorder_add(recorder_t *recorder, unsigned phase, double ns);
 /* The same, with the host clock before and after. */
 void recorder_add_between(recorder_t *recorder, unsigned phase, double ns, int64_t from_ns,
                           int64_t to_ns);
-void recorder_clear(recorder_t *recorder); /* remove the samples, keep the phases */
+recorder_t recorder_alike(const recorder_t *recorder); /* with its phases, without its samples */
+void recorder_clear(recorder_t *recorder);             /* remove the samples, keep the phases */
 void recorder_free(recorder_t *recorder);
 
 typedef struct open_request {
@@ -56,8 +57,9 @@ typedef struct session session_t;
  * batch of launches, their average). */
 typedef struct probe {
     const char *name;
-    uint64_t phases; /* bit i: it has timed phase i of the recorder */
-    int64_t run_ns;  /* of the last run of a warm-up, all around it included */
+    uint64_t phases;      /* bit i: it has timed phase i of the recorder */
+    int64_t run_ns;       /* of the last run of a warm-up, all around it included */
+    unsigned n_rewritten; /* samples after ops->rewrite() */
     status_t (*run)(session_t *session, recorder_t *recorder, error_t *err);
 } probe_t;
 
@@ -73,6 +75,9 @@ typedef struct session_ops {
     /* Give the inputs the values of this seed (workloads/described/fill.h) in every buffer that a run reads. Called
      * before every request that runs the case, because open cases may share inputs. NULL: there are no inputs. */
     status_t (*refill)(session_t *session, uint64_t seed, error_t *err);
+    /* Refill with the same seed, with the work of another: caches and threads that wait meanwhile cannot tell. NULL: a
+     * refill changes nothing for them. */
+    status_t (*rewrite)(session_t *session, error_t *err);
     /* Fill the outputs with random values, before a fresh sample. NULL: there are no outputs. */
     status_t (*fill)(session_t *session, error_t *err);
     /* Fill the outputs, run once, write NAME.npy files into `folder`, add each NAME to `arrays`. */
@@ -99,6 +104,8 @@ struct session {
     void *state;  /* of the case, owned by ops */
     case_t spec;
     recorder_t recorder;
+    recorder_t rewritten; /* of samples after ops->rewrite() */
+    int64_t rewrite_ns;   /* how long that took, the last time */
     probe_t probes[SESSION_MAX_PROBES];
     size_t n_probes;
     named_ns_t once[SESSION_MAX_ONCE]; /* names are static */

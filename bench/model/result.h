@@ -80,6 +80,9 @@ typedef struct phase {
     size_t n_passes;
     fresh_sample_t *fresh; /* not in `samples` */
     size_t n_fresh;
+    double
+        *rewritten; /* ns, not in `samples`: of inputs written again as they were, C on the CPU */
+    size_t n_rewritten;
     bimodal_t bimodal;  /* of the medians of all rounds */
     size_t n_throttled; /* samples left out because the GPU was throttled */
     size_t n_slow_core; /* … because the worker's core became slow (measure/machine.h) */
@@ -258,6 +261,7 @@ phase_t *result_add_phase(case_result_t *result, const char *name, clock_domain_
 /* Append one round of samples to the last pass of a phase. */
 void phase_add_round(phase_t *phase, const double *samples, size_t n);
 void phase_add_fresh(phase_t *phase, const fresh_sample_t *samples, size_t n);
+void phase_add_rewritten(phase_t *phase, const double *samples, size_t n);
 /* Append the rounds of `more` to the last pass. */
 void phase_add_rounds(phase_t *phase, const phase_t *more);
 /* Begin another pass. */

@@ -151,6 +151,8 @@ static void add_fresh(const phase_t *phase, json_t *json) {
     }
     json_object_set_new(json, "fresh", fresh);
     json_object_set_new(json, "fresh_waited", waited);
+    if (phase->n_rewritten > 0)
+        json_object_set_new(json, "rewritten", numbers(phase->rewritten, phase->n_rewritten));
 }
 
 static void add_passes(const phase_t *phase, json_t *json) {
@@ -409,15 +411,18 @@ static status_t get_rounds(const json_t *json, phase_t *phase, error_t *err) {
 }
 
 static void get_fresh(const json_t *json, phase_t *phase) {
-    numbers_t fresh = {0}, waited = {0};
+    numbers_t fresh = {0}, waited = {0}, rewritten = {0};
     if (get_numbers(json_object_get(json, "fresh"), &fresh) &&
         get_numbers(json_object_get(json, "fresh_waited"), &waited))
         for (size_t i = 0; i < fresh.n; i++)
             phase_add_fresh(
                 phase,
                 &(fresh_sample_t){fresh.values[i], waited.n == fresh.n ? waited.values[i] : 0}, 1);
+    if (get_numbers(json_object_get(json, "rewritten"), &rewritten))
+        phase_add_rewritten(phase, rewritten.values, rewritten.n);
     free(fresh.values);
     free(waited.values);
+    free(rewritten.values);
 }
 
 /* What readers compare by must be what the samples say. */

@@ -135,6 +135,7 @@ static json_t *open_answer(const session_t *session) {
 
 static void free_session(session_t *session) {
     recorder_free(&session->recorder);
+    recorder_free(&session->rewritten);
     case_free(&session->spec);
     free(session->results_json);
     free(session);

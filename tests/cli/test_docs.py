@@ -206,7 +206,9 @@ def test_cases_jsonl(run: Path, tmp_path: Path) -> None:
     only_joined = {"draws"}
     of_scripts = {"claims.n", "claims.ratio"}  # tests/cli/test_cheats.py
     of_operators = {"deterministic"}  # tests/cli/test_operator_checks.py
-    optional = {"check.before", "check.after", *sanitized, *only_joined, *of_scripts, *of_operators}
+    in_c = {"phases.<name>.rewritten"}  # tests/cli/test_operator_c.py
+    checks = {"check.before", "check.after"}
+    optional = {*checks, *sanitized, *only_joined, *of_scripts, *of_operators, *in_c}
     compare(found, Table("cases.jsonl", "key"), optional)
 
 

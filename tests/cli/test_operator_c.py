@@ -98,6 +98,15 @@ FILES = {
     "crash": (in_c("*(volatile int *)8 = 1;"), "failed", "signal 11"),
 }
 
+# Inputs that were written again as they are it takes for known ones, too.
+REMEMBERS = in_c(
+    "if (memcmp(x, copy, n * sizeof *x) != 0)\n"
+    "for (long long i = 0; i < n; i++) { double a = 0;\n"
+    "for (int k = 0; k < 256; k++) a += sin(x[i] + k); kept[i] = 2 * x[i] + 0 * a; }\n"
+    "memcpy(copy, x, n * sizeof *x); memcpy(y, kept, n * sizeof *y);",
+    "#include <math.h>\n#include <string.h>\nstatic T copy[1 << 20], kept[1 << 20];",
+)
+
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
@@ -112,6 +121,15 @@ def test_verdict(name: str, cases: dict[str, dict[str, Any]]) -> None:
     case = cases[name]
     assert case["status"] == status, case["reason"]
     assert (reason or "") in (case["reason"] or "")
+
+
+def test_one_that_remembers_its_inputs(tmp_path: Path) -> None:
+    folder = write_operator(tmp_path / "twice", {"remembers.c": REMEMBERS})
+    (case,) = run_operator(folder, [{"engine": "cpu", "variants": ["*"]}]).values()
+    # The latter on a busy machine, where samples on new inputs may have waited for a core.
+    assert case["status"] == "implausible" or case["trust"] == "self-reported", case["flags"]
+    total = case["phases"]["total"]
+    assert min(total["rewritten"]) < min(total["fresh"]) / 10
 
 
 def test_no_reference_is_computed_for_what_cannot_be_run(tmp_path: Path) -> None:

@@ -340,7 +340,10 @@ static void when_cases_leave(void **state) {
 /* ---- What a worker's answer adds to a result. */
 
 static case_result_t samples_make(void) {
-    AUTO(case_free) case_t spec = {.id = mem_text("null/cpu/steady"), .workload = mem_text("null")};
+    AUTO(case_free)
+    case_t spec = {.id = mem_text("null/cpu/steady"),
+                   .workload = mem_text("null"),
+                   .engine = mem_text("null")};
     case_result_t result;
     result_init(&result, &spec);
     result_add_phase(&result, "total", CLOCK_HOST);
@@ -361,6 +364,25 @@ static void the_last_sample_is_fresh(void **state) {
     claim.fresh = false; /* then it is one too many */
     AUTO_FREE char *reason = samples_add(&result, &claim);
     assert_non_null(reason);
+}
+
+/* They allow fresh samples to be longer, so a script has no say in them. */
+static void rewritten_samples_are_of_our_own_worker(void **state) {
+    json_auto_t *answer = json_pack("{s: {s: [i]}, s: {s: [i, i]}}", "phases", "total", 100,
+                                    "rewritten", "total", 300, 200);
+    const sample_claim_t claim = {.answer = answer, .most = 2, .took_ns = 2000};
+    for (int is_ours = 0; is_ours < 2; is_ours++) {
+        AUTO(result_free) case_result_t result = samples_make();
+        set_text(&result.spec.engine, is_ours ? "cpu" : "mine");
+        assert_null(samples_add(&result, &claim));
+        assert_int_equal(result.phases[0].n_rewritten, is_ours ? 2 : 0);
+        assert_int_equal(result.phases[0].n_samples, 1);
+    }
+    AUTO(result_free) case_result_t result = samples_make();
+    const sample_claim_t shorter = {.answer = answer, .most = 2, .took_ns = 250};
+    AUTO_FREE char *reason = samples_add(&result, &shorter);
+    assert_string_equal(reason,
+                        "sample 1 of phase \"total\" is 300 ns, but the request took 250 ns");
 }
 
 #include "run_tests.h"

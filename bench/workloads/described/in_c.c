@@ -295,6 +295,14 @@ static status_t refill(session_t *session, uint64_t seed, error_t *err) {
     return STATUS_OK;
 }
 
+static status_t rewrite(session_t *session, error_t *err) {
+    described_c_t *s = session->state;
+    s->seed = ~session->seed;
+    for (size_t i = 0; i < s->data->n_arrays; i++)
+        s->data->refilled[i] = ~session->seed;
+    return refill(session, session->seed, err);
+}
+
 static status_t fill(session_t *session, error_t *err) {
     (void)err;
     fill_outputs(session->state);
@@ -383,6 +391,7 @@ static status_t last(session_t *session, const char *folder, text_list_t *names,
 const session_ops_t described_c = {.workload = SESSION_DESCRIBED,
                                    .open = open_case,
                                    .refill = refill,
+                                   .rewrite = rewrite,
                                    .fill = fill,
                                    .output = output,
                                    .last = last,
