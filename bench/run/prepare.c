@@ -431,11 +431,11 @@ status_t run_survey(run_t *run, error_t *err) {
     run->settings.spent = &run->spent;
     run->settings.cores = &run->cores;
     run->settings.compiled = run->compiled;
-    const case_t *spec = run_find_gpu_case(run);
+    AUTO(case_free) case_t ours = run_calibration_case("null", "01_empty");
     worker_link_t *link = NULL;
     error_t why = ERROR_INIT;
-    if (spec != NULL && strcmp(spec->engine, "cuda") == 0)
-        TRY(workers_find(&run->workers, spec, "", &link, err));
+    if (run_find_gpu_case(run) != NULL)
+        TRY(workers_find(&run->workers, &ours, "", &link, err));
     if (link != NULL && worker_link_start(link, options->timeout_s, &why) != STATUS_OK) {
         run->no_gpu = link->cannot;
         run->gpu_broken = !link->declined;

@@ -80,7 +80,7 @@ static void compile_refill(run_t *run, compile_options_t compile) {
                       status == STATUS_OK ? program->reason : why.text);
 }
 
-/* nvcc where there is no NVRTC; without both, cases of engine cuda are skipped. */
+/* nvcc where there is no NVRTC; without both, cases of engine cuda are skipped, and some rates are not measured. */
 static void find_cuda_compiler(run_t *run, compile_options_t *compile) {
     error_t why = ERROR_INIT, ignored = ERROR_INIT;
     AUTO_FREE char *described = NULL;
@@ -92,7 +92,10 @@ static void find_cuda_compiler(run_t *run, compile_options_t *compile) {
     compile->without_cuda = described == NULL;
     if (described == NULL) {
         run->no_compiler = mem_text_n(why.text, strcspn(why.text, "\n"));
-        progress_note(&run->progress, "CUDA cases are skipped: %s", run->no_compiler);
+        const bool has_rungs = strcmp(run_find_gpu_case(run)->engine, "cuda") == 0;
+        progress_note(&run->progress, "%s: %s",
+                      has_rungs ? "CUDA cases are skipped" : "not all limits are known",
+                      run->no_compiler);
         return;
     }
     environment_set(&run->here, "versions.cuda_compiler", described);

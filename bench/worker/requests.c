@@ -478,10 +478,12 @@ json_t *case_sample(session_t *session, const json_t *request, error_t *err) {
     if (status != STATUS_OK)
         return NULL;
     session->has_last = json_is_integer(json_object_get(request, "fresh"));
-    return json_pack("{s:s, s:o, s:o, s:{s:I, s:I}}", "id", session->spec.id, "phases",
-                     samples_to_json(&session->recorder), "rewritten",
-                     samples_to_json(&session->rewritten), "warmup", "samples",
-                     (json_int_t)warmed_up, "ns", (json_int_t)(clock_ns() - start_ns));
+    json_t *answer = json_pack("{s:s, s:o, s:{s:I, s:I}}", "id", session->spec.id, "phases",
+                               samples_to_json(&session->recorder), "warmup", "samples",
+                               (json_int_t)warmed_up, "ns", (json_int_t)(clock_ns() - start_ns));
+    if (session->rewritten.n_phases > 0)
+        json_object_set_new(answer, "rewritten", samples_to_json(&session->rewritten));
+    return answer;
 }
 
 /* ---- audits ---------------------------------------------------------------------------------- */

@@ -3,8 +3,17 @@
 from pathlib import Path
 
 import pytest
-from fake_driver import build_driver, run_with_driver
-from project import bench, compiler_options, read_cases, write_sweep
+from fake_driver import build_driver, build_gpu, run_with_driver
+from project import (
+    bench,
+    compiler_options,
+    make_root,
+    own_worker,
+    read_cases,
+    read_header,
+    worker_script,
+    write_sweep,
+)
 
 
 def test_no_gpu_skips_cuda_cases(tmp_path: Path) -> None:
@@ -113,3 +122,31 @@ def test_fault_on_the_device_fails_only_its_cases(tmp_path: Path) -> None:
         else:
             assert case["status"] == "wrong"
             assert "y differs from the reference output: relative L2 error" in case["reason"]
+
+
+ON_THE_GPU = [{"engine": "mine", "variants": ["steady"], "device": ["cuda"]}]
+
+
+def test_the_gpu_of_a_run_without_rungs(tmp_path: Path) -> None:
+    """Its clock is watched and its rates are measured for kernels in Python alone, too."""
+    root = make_root(tmp_path / "project")
+    own_worker(root, worker_script(""))
+    sweep = write_sweep(tmp_path / "s.json", "null", ON_THE_GPU)
+    gpu = build_gpu(tmp_path / "gpu")
+    bench("run", sweep, "--out", tmp_path / "run", root=root, expect=None, **gpu)
+    facts = read_header(tmp_path / "run")["environment"]
+    assert facts["gpu"]["name"]
+    assert facts["measured"]["empty_graph_node_ns"] > 0, facts["measured"]
+    case = read_cases(tmp_path / "run")["null/mine-cuda/steady/work_ns=0"]
+    assert case["status"] == "ok", case["reason"]
+    assert None not in case["device"]["sm_mhz"]
+
+
+def test_plan_of_a_run_without_rungs(tmp_path: Path) -> None:
+    root = make_root(tmp_path / "project")
+    own_worker(root, worker_script(""))
+    sweep = write_sweep(tmp_path / "s.json", "null", ON_THE_GPU)
+    environment = {**build_driver(tmp_path / "lib"), "FAKE_CUDA": "cuInit error=100"}
+    plan = bench("plan", sweep, root=root, expect=0, **environment)
+    assert plan.stdout.startswith("skip     null/mine-cuda/steady/work_ns=0  — ")
+    assert plan.stdout.endswith(": 0 to run, 1 to skip\n")
