@@ -69,6 +69,8 @@ FILES = {
         "failed",
         'run writes beyond the end of "y"',
     ),
+    "writes_far_beyond": (in_c(f"{TWICE} ((volatile T *)y)[n + 5000] = 0;"), "failed", "signal 11"),
+    "reads_before": (in_c(f"{TWICE} y[0] += ((volatile T *)x)[-5000];"), "failed", "signal 11"),
     "stale": (
         in_c(
             "if (!is_known) memcpy(kept, x, n * sizeof *x), is_known = 1;\n"

@@ -14,12 +14,17 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-/* Bytes before and after an array that nobody may write. */
-enum { GUARD = 256, ALIGNMENT = 256 };
+/* Bytes before and after an array: nobody may write to a guard, and no access to a fence, outside it, returns. */
+enum { GUARD = 256, ALIGNMENT = 256, FENCE = 1 << 20 };
+/* Between the ends of arrays of one size, in turn: a load waits for a store to the same place of another page. */
+enum { STAGGERS = 8, STAGGER = 512 };
 
 typedef struct host_array {
-    char *memory; /* guard, array, guard */
+    char *memory; /* fence, guard, array, guard, fence */
+    size_t memory_bytes;
     void *at;
     size_t bytes;
     char guard[2][GUARD]; /* as they were filled */
@@ -92,24 +97,36 @@ static void take_inputs(described_c_t *s) {
     }
 }
 
-static void take_array(host_array_t *array, size_t bytes, size_t shift) {
+/* Zeros, aligned but for the shift, and as near to the fence behind as `past` bytes and the guard allow. */
+static status_t take_array(host_array_t *array, size_t bytes, size_t shift, size_t past,
+                           error_t *err) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t least = bytes + ALIGNMENT + past + 2 * GUARD;
+    const size_t room = (least + page - 1) / page * page;
+    char *memory =
+        mmap(NULL, room + 2 * FENCE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return error_set(err, STATUS_FAILED, "no memory for an array of %zu bytes", bytes);
+    array->memory = memory;
+    array->memory_bytes = room + 2 * FENCE;
     array->bytes = bytes;
-    array->memory = mem_zeroed(1, bytes + shift + 2 * GUARD + ALIGNMENT);
-    const size_t past = (size_t)array->memory % ALIGNMENT;
-    array->at = array->memory + (ALIGNMENT - past) % ALIGNMENT + GUARD + shift;
+    array->at = memory + FENCE + (room - least + GUARD) / ALIGNMENT * ALIGNMENT + shift;
+    if (mprotect(memory + FENCE, room, PROT_READ | PROT_WRITE) != 0)
+        return error_set(err, STATUS_FAILED, "no memory for an array of %zu bytes", bytes);
     for (int side = 0; side < 2; side++)
         random_fill(array->guard[side], GUARD, RANDOM_BYTES);
     memcpy((char *)array->at - GUARD, array->guard[0], GUARD);
     memcpy((char *)array->at + bytes, array->guard[1], GUARD);
+    return STATUS_OK;
 }
 
-static void take_arrays(described_c_t *s) {
+static status_t take_arrays(described_c_t *s, error_t *err) {
     const bool shifted = getenv("BENCH_SHIFT_ARRAYS") != NULL; /* docs/testing.md */
     size_t order[DESCRIBED_SHAPES];
     for (size_t i = 0; i < s->data->n_arrays; i++) {
         const described_shape_t *shape = &s->data->shapes[i];
         const size_t each = element_bytes(element_of(s, i)), bytes = shape->n * each;
-        take_array(&s->arrays[i], bytes, shifted ? each : 0);
+        TRY(take_array(&s->arrays[i], bytes, shifted ? each : 0, i % STAGGERS * STAGGER, err));
         if (is_output(s, i))
             s->arrays[i].last = mem_zeroed(1, bytes);
     }
@@ -122,6 +139,7 @@ static void take_arrays(described_c_t *s) {
             s->arguments[s->n_arguments++] =
                 shape->array->repeat != NULL ? (void *)&s->lists[o] : (void *)&s->listed[o];
     }
+    return STATUS_OK;
 }
 
 static void fill_outputs(described_c_t *s) {
@@ -256,7 +274,7 @@ static status_t prepare(session_t *session, const open_request_t *request, error
     TRY(session_skip(session, check_room(s->description, spec, err)));
     s->data = described_data_take(s->description, spec, request->seed, request->inputs);
     TRY(described_data_check(s->data, err));
-    take_arrays(s);
+    TRY(take_arrays(s, err));
     take_inputs(s);
     signature_constants(s->description, spec, &s->constants, &s->arguments[s->n_arguments]);
     copy_inputs(s, false);
@@ -312,7 +330,8 @@ static status_t fill(session_t *session, error_t *err) {
 static void close_case(session_t *session) {
     described_c_t *s = session->state;
     for (size_t i = 0; i < DESCRIBED_SHAPES; i++) {
-        free(s->arrays[i].memory);
+        if (s->arrays[i].memory != NULL)
+            munmap(s->arrays[i].memory, s->arrays[i].memory_bytes);
         free(s->arrays[i].wide);
         free(s->arrays[i].last);
     }
