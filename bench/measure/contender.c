@@ -445,10 +445,13 @@ static bool runs_object(const contender_t *c) {
     return c->program != NULL && c->program->is_object;
 }
 
-/* The seed comes after the ordinary samples, and each phase has another: what one computed is of no use to the
- * next. */
+/* The seed comes after the ordinary samples. What one phase computed is of no use to the next: two that are checked have the
+ * reference's seed, so another comes between them. */
 static bool take_fresh(contender_t *c, case_result_t *into, size_t i, unsigned round) {
     const bool due = is_due(c, i, round);
+    if (due && c->audit.has_seed && !contender_refill(c, secret_seed(), false))
+        return false;
+    c->audit.has_seed = due;
     exchange_t exchange = {
         .limits = {.max_samples = 1,
                    .fresh = due ? c->audit.expected.seed : secret_seed(),
@@ -487,6 +490,7 @@ static bool take_round(contender_t *c) {
     const bool audited = c->audit.expected.seed > 0 && c->audit.n_phases > 0;
     const bool at_once = audited && (c->is_long || !contender_may_ask(c, "phase"));
     const bool due = at_once && is_due(c, 0, round);
+    c->audit.has_seed = at_once ? due : c->audit.has_seed;
     exchange_t exchange = {.limits = limits_of(c)};
     if (at_once)
         exchange.limits.fresh = due ? c->audit.expected.seed : secret_seed();

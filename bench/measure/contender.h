@@ -112,6 +112,7 @@ typedef struct audit {
         bool done;
     } phases[AUDIT_MOST_PHASES]; /* the first is that of a whole sample */
     size_t n_phases;
+    bool has_seed; /* its inputs are those of the seed */
 } audit_t;
 
 struct contender {

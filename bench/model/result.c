@@ -571,18 +571,24 @@ static double quick_eighth(double *values, size_t n) {
     return n > 0 ? values[(n - 1) / 8] : NAN;
 }
 
-/* What caches explain is in samples whose inputs were written again as they were, too; the quickest eighth of them: what
- * disturbs makes them longer, and so might code that keeps results. */
-static double known_inputs_ns(const phase_t *phase) {
+/* On known inputs: what caches explain is in samples whose inputs were drawn again, too. Code that keeps results can notice
+ * the pause before them, and compute: so they explain no more than moving all bytes at a slow rate does, and not many
+ * medians. */
+static const double SLOW_BYTES_PER_NS = 40, MOST_MEDIANS = 8;
+
+static double known_inputs_ns(const case_result_t *result, const phase_t *phase) {
+    const double median = stats_median(phase->samples, phase->n_samples);
+    const double bytes = isfinite(result->limit.bytes) ? result->limit.bytes : 0;
+    if (phase->n_rewritten < FEWEST_FRESH)
+        return median;
     AUTO_FREE double *rewritten = mem_alloc(phase->n_rewritten * sizeof *rewritten);
-    if (phase->n_rewritten > 0)
-        memcpy(rewritten, phase->rewritten, phase->n_rewritten * sizeof *rewritten);
-    return fmax(stats_median(phase->samples, phase->n_samples),
-                quick_eighth(rewritten, phase->n_rewritten));
+    memcpy(rewritten, phase->rewritten, phase->n_rewritten * sizeof *rewritten);
+    const double most = fmin(median + bytes / SLOW_BYTES_PER_NS, MOST_MEDIANS * median);
+    return fmax(median, fmin(quick_eighth(rewritten, phase->n_rewritten), most));
 }
 
 double implausible_from_ns(const case_result_t *result, const phase_t *phase) {
-    const double usual_ns = known_inputs_ns(phase);
+    const double usual_ns = known_inputs_ns(result, phase);
     if (is_of_graph(phase)) {
         const char *copy = case_technique(&result->spec, "copy");
         const bool mapped = copy != NULL && strcmp(copy, "mapped") == 0;
@@ -641,14 +647,14 @@ bool implausible_is_doubted(const case_result_t *result) {
 /* Interrupted samples alone acquit nobody: a script may have seen to that. */
 static void flag_phase(const case_result_t *result, const phase_t *phase, flag_list_t *flags) {
     const double most = implausible_from_ns(result, phase);
+    const double known_ns = known_inputs_ns(result, phase);
     const fresh_facts_t facts = find_fresh(result, phase);
     if (!(facts.eighth_ns > most) || facts.n < FEWEST_FRESH)
         return;
     if (facts.n_uninterrupted >= FEWEST_FRESH && facts.uninterrupted_ns > most)
-        flag_list_add(flags, FLAG_FRESH_SLOWER, phase->name, facts.uninterrupted_ns,
-                      facts.usual_ns);
+        flag_list_add(flags, FLAG_FRESH_SLOWER, phase->name, facts.uninterrupted_ns, known_ns);
     else
-        flag_list_add(flags, FLAG_FRESH_INTERRUPTED, phase->name, facts.eighth_ns, facts.usual_ns);
+        flag_list_add(flags, FLAG_FRESH_INTERRUPTED, phase->name, facts.eighth_ns, known_ns);
 }
 
 static void flag_fresh(case_result_t *result) {

@@ -80,8 +80,7 @@ typedef struct phase {
     size_t n_passes;
     fresh_sample_t *fresh; /* not in `samples` */
     size_t n_fresh;
-    double
-        *rewritten; /* ns, not in `samples`: of inputs written again as they were, C on the CPU */
+    double *rewritten; /* ns, not in `samples`: on inputs drawn again with the same seed */
     size_t n_rewritten;
     bimodal_t bimodal;  /* of the medians of all rounds */
     size_t n_throttled; /* samples left out because the GPU was throttled */

@@ -59,6 +59,13 @@ static status_t calibrate_with(run_t *run, size_t index, const calibration_t *wh
     return run_measure(run, &group, err);
 }
 
+/* Where no rung needs it: a GPU may be set to serve one process at a time. */
+static void end_our_own(run_t *run) {
+    for (size_t i = 0; i < run->workers.n && !run_has_rungs(run); i++)
+        if (text_starts(run->workers.items[i]->label, "cuda"))
+            worker_links_stop(&run->workers.items[i], 1);
+}
+
 status_t run_calibrate(run_t *run, error_t *err) {
     if (!run_calibrates(run))
         return STATUS_OK;
@@ -75,6 +82,7 @@ status_t run_calibrate(run_t *run, error_t *err) {
         if (possible && has_size)
             TRY(calibrate_with(run, i, &ALL[i], err));
     }
+    end_our_own(run);
     return STATUS_OK;
 }
 

@@ -24,8 +24,11 @@
 
 /* Ask the worker which GPU it uses. It keeps running, because its cases come next. */
 static status_t find_gpu(run_t *run, const char **uuid, error_t *err) {
+    AUTO(case_free) case_t ours = run_calibration_case("null", "01_empty");
     const case_t *spec = run_find_gpu_case(run);
     worker_link_t *link;
+    if (spec != NULL && run->no_gpu == NULL)
+        spec = &ours;
     if (spec == NULL)
         return error_set(err, STATUS_FAILED, "no case of this run uses a GPU");
     TRY(workers_start(&run->workers, spec, workers_asked_role(&run->workers),
@@ -439,7 +442,10 @@ status_t run_survey(run_t *run, error_t *err) {
     if (link != NULL && worker_link_start(link, options->timeout_s, &why) != STATUS_OK) {
         run->no_gpu = link->cannot;
         run->gpu_broken = !link->declined;
-        progress_note(&run->progress, "CUDA cases %s: %s", run->gpu_broken ? "fail" : "are skipped",
+        progress_note(&run->progress, "%s: %s",
+                      !run_has_rungs(run) ? "clocks and limits of the GPU are not known"
+                      : run->gpu_broken   ? "CUDA cases fail"
+                                          : "CUDA cases are skipped",
                       why.text);
         link = NULL;
     }

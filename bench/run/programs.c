@@ -92,9 +92,8 @@ static void find_cuda_compiler(run_t *run, compile_options_t *compile) {
     compile->without_cuda = described == NULL;
     if (described == NULL) {
         run->no_compiler = mem_text_n(why.text, strcspn(why.text, "\n"));
-        const bool has_rungs = strcmp(run_find_gpu_case(run)->engine, "cuda") == 0;
         progress_note(&run->progress, "%s: %s",
-                      has_rungs ? "CUDA cases are skipped" : "not all limits are known",
+                      run_has_rungs(run) ? "CUDA cases are skipped" : "not all limits are known",
                       run->no_compiler);
         return;
     }

@@ -284,7 +284,8 @@ case_counts_t run_count(const run_t *run) {
     case_counts_t counts = {0};
     for (size_t s = 0; run->states != NULL && s < run->n_sweeps; s++)
         count(run->states[s], run->sweeps[s].n_cases, &counts);
-    count(run->calibrations, N_CALIBRATIONS, &counts);
+    if (run_has_rungs(run)) /* else nobody asked for what they need */
+        count(run->calibrations, N_CALIBRATIONS, &counts);
     return counts;
 }
 
@@ -553,6 +554,11 @@ status_t run_resume_here(run_t *run, bool are_left, error_t *err) {
 }
 
 /* ==== --lock-clocks =========================================================================== */
+
+bool run_has_rungs(const run_t *run) {
+    const case_t *spec = run_find_gpu_case(run);
+    return spec != NULL && strcmp(spec->engine, "cuda") == 0;
+}
 
 const case_t *run_find_gpu_case(const run_t *run) {
     const case_t *found = NULL;

@@ -191,6 +191,8 @@ bool run_calibrates(const run_t *run);
 bool run_expect_pass(run_t *run, unsigned pass);
 /* A case that uses a GPU, or NULL; of engine cuda if possible, because its worker starts fast. */
 const case_t *run_find_gpu_case(const run_t *run);
+/* Has it cases of our own kernels on a GPU? */
+bool run_has_rungs(const run_t *run);
 
 /* prepare.c */
 /* Set the run's folder and start the progress line. */

@@ -195,6 +195,7 @@ status_t trial_add(trial_t *trial, run_t *side, const group_t *group, size_t i, 
     AUTO_FREE char *role = trial_role(side, i);
     TRY(trial_contender(side, &group->cases[i], role, contender, err));
     contender->draw = side->settings.pass > 0 ? state->draw : side->settings.draw;
+    contender->result.limit.bytes = group->workload->cost(&group->cases[i]).bytes;
     const unsigned pass = side->settings.pass;
     /* What a pass of both builds has in common is no part of their difference. */
     const bool is_alone = side->pair == NULL && pass > 1 && case_has_passes(state, pass - 1);

@@ -335,7 +335,7 @@ static status_t sample_and_fresh(session_t *session, probe_t *probe, const share
 
 /* A short sample on new inputs takes longer if the host has them: they are in the caches of one core, and threads that have
  * waited for long must be woken. So is one sample more, in some rounds, on inputs that are written again as they are; it
- * counts with none of the others. Code that keeps results cannot know which one: it would have to be slow in all. */
+ * counts with none of the others. Code can tell it only by the pause before it (known_inputs_ns()). */
 enum { REWRITTEN_WITHIN = 8, REWRITTEN_MOST = 6, REWRITE_MOST_NS = 200000000 };
 
 static bool may_rewrite(const session_t *session, const probe_t *probe, const share_t *share) {

@@ -132,8 +132,8 @@ def test_the_gpu_of_a_run_without_rungs(tmp_path: Path) -> None:
     root = make_root(tmp_path / "project")
     own_worker(root, worker_script(""))
     sweep = write_sweep(tmp_path / "s.json", "null", ON_THE_GPU)
-    gpu = build_gpu(tmp_path / "gpu")
-    bench("run", sweep, "--out", tmp_path / "run", root=root, expect=None, **gpu)
+    gpu = build_gpu(tmp_path / "gpu")  # which has no room for the larger rates
+    bench("run", sweep, "--out", tmp_path / "run", root=root, expect=0, **gpu)
     facts = read_header(tmp_path / "run")["environment"]
     assert facts["gpu"]["name"]
     assert facts["measured"]["empty_graph_node_ns"] > 0, facts["measured"]
@@ -142,11 +142,31 @@ def test_the_gpu_of_a_run_without_rungs(tmp_path: Path) -> None:
     assert None not in case["device"]["sm_mhz"]
 
 
-def test_plan_of_a_run_without_rungs(tmp_path: Path) -> None:
+def test_a_run_without_rungs_needs_no_compiler(tmp_path: Path) -> None:
     root = make_root(tmp_path / "project")
     own_worker(root, worker_script(""))
     sweep = write_sweep(tmp_path / "s.json", "null", ON_THE_GPU)
+    nvcc = tmp_path / "cuda" / "bin" / "nvcc"
+    nvcc.parent.mkdir(parents=True)
+    nvcc.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    nvcc.chmod(0o755)
+    gpu = {**build_gpu(tmp_path / "gpu"), "BENCH_NVRTC": "/none", "CUDA_HOME": str(nvcc.parents[1])}
+    done = bench("run", sweep, "--out", tmp_path / "run", root=root, expect=0, **gpu)
+    assert "not all limits are known: " in done.stderr
+    assert "CUDA cases" not in done.stderr
+
+
+def test_without_a_driver_others_may_know_another_gpu(tmp_path: Path) -> None:
+    """PyTorch needs the driver; a worker of one's own may not."""
+    root = make_root(tmp_path / "project")
+    own_worker(root, worker_script(""))
+    pytorch = [{"engine": "pytorch", "variants": ["graph"], "device": ["cuda"]}]
+    mine = write_sweep(tmp_path / "mine.json", "null", ON_THE_GPU)
+    theirs = write_sweep(tmp_path / "theirs.json", "mlp_infer", pytorch, axes={"batch": [64]})
     environment = {**build_driver(tmp_path / "lib"), "FAKE_CUDA": "cuInit error=100"}
-    plan = bench("plan", sweep, root=root, expect=0, **environment)
-    assert plan.stdout.startswith("skip     null/mine-cuda/steady/work_ns=0  — ")
-    assert plan.stdout.endswith(": 0 to run, 1 to skip\n")
+    plan = bench("plan", mine, theirs, root=root, expect=0, **environment)
+    assert "run      null/mine-cuda/steady/work_ns=0\n" in plan.stdout
+    assert "skip     mlp_infer/pytorch-cuda/graph/batch=64  — " in plan.stdout
+    assert plan.stdout.endswith(": 1 to run, 1 to skip\n")
+    done = bench("run", mine, "--out", tmp_path / "run", root=root, expect=0, **environment)
+    assert "clocks and limits of the GPU are not known: " in done.stderr

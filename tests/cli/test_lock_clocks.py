@@ -182,7 +182,7 @@ def run_a_worker(fake: Fake, folder: Path, *contenders: dict[str, Any], **enviro
 
 
 def test_the_gpu_of_a_foreign_worker(fake: Fake, tmp_path: Path) -> None:
-    """Where our own finds none, the first worker on a GPU names it."""
+    """Where our own finds none, the first worker on a GPU names it; else our own does."""
     run_a_worker(fake, tmp_path, FAKE_CUDA="cuInit error=100")
     assert fake.calls() == ["lock GPU-mine 900 900", "reset GPU-mine"]
     assert {case["status"] for case in read_cases(tmp_path / "run").values()} == {"ok"}

@@ -17,20 +17,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Bytes before and after an array: nobody may write to a guard, and no access to a fence, outside it, returns. */
+/* Before and after an array nobody may write, up to fences that no access passes. */
 enum { GUARD = 256, ALIGNMENT = 256, FENCE = 1 << 20 };
 /* Between the ends of arrays of one size, in turn: a load waits for a store to the same place of another page. */
 enum { STAGGERS = 8, STAGGER = 512 };
 
 typedef struct host_array {
-    char *memory; /* fence, guard, array, guard, fence */
+    char *memory; /* fence, guard, array, guard of at least GUARD bytes, fence */
     size_t memory_bytes;
     void *at;
     size_t bytes;
-    char guard[2][GUARD]; /* as they were filled */
-    const void *given;    /* of an input: its values */
-    double *wide;         /* … if they are widened: these */
-    void *last;           /* of an output: what the last fresh sample left */
+    char *guards;      /* as they were filled, one behind the other */
+    const void *given; /* of an input: its values */
+    double *wide;      /* … if they are widened: these */
+    void *last;        /* of an output: what the last fresh sample left */
 } host_array_t;
 
 typedef struct described_c {
@@ -97,6 +97,14 @@ static void take_inputs(described_c_t *s) {
     }
 }
 
+static size_t bytes_before(const host_array_t *array) {
+    return (size_t)((char *)array->at - array->memory) - FENCE;
+}
+
+static size_t bytes_behind(const host_array_t *array) {
+    return array->memory_bytes - 2 * FENCE - bytes_before(array) - array->bytes;
+}
+
 /* Zeros, aligned but for the shift, and as near to the fence behind as `past` bytes and the guard allow. */
 static status_t take_array(host_array_t *array, size_t bytes, size_t shift, size_t past,
                            error_t *err) {
@@ -113,10 +121,10 @@ static status_t take_array(host_array_t *array, size_t bytes, size_t shift, size
     array->at = memory + FENCE + (room - least + GUARD) / ALIGNMENT * ALIGNMENT + shift;
     if (mprotect(memory + FENCE, room, PROT_READ | PROT_WRITE) != 0)
         return error_set(err, STATUS_FAILED, "no memory for an array of %zu bytes", bytes);
-    for (int side = 0; side < 2; side++)
-        random_fill(array->guard[side], GUARD, RANDOM_BYTES);
-    memcpy((char *)array->at - GUARD, array->guard[0], GUARD);
-    memcpy((char *)array->at + bytes, array->guard[1], GUARD);
+    array->guards = mem_alloc(room - bytes);
+    random_fill(array->guards, room - bytes, RANDOM_BYTES);
+    memcpy(memory + FENCE, array->guards, bytes_before(array));
+    memcpy((char *)array->at + bytes, array->guards + bytes_before(array), bytes_behind(array));
     return STATUS_OK;
 }
 
@@ -168,9 +176,10 @@ static status_t check_guards(const described_c_t *s, error_t *err) {
     for (size_t i = 0; i < s->data->n_arrays; i++) {
         const host_array_t *array = &s->arrays[i];
         const char *at = array->at, *name = s->data->shapes[i].name;
-        if (memcmp(at - GUARD, array->guard[0], GUARD) != 0)
+        const size_t before = bytes_before(array);
+        if (memcmp(at - before, array->guards, before) != 0)
             return error_set(err, STATUS_FAILED, "run writes before the start of \"%s\"", name);
-        if (memcmp(at + array->bytes, array->guard[1], GUARD) != 0)
+        if (memcmp(at + array->bytes, array->guards + before, bytes_behind(array)) != 0)
             return error_set(err, STATUS_FAILED, "run writes beyond the end of \"%s\"", name);
     }
     return STATUS_OK;
@@ -330,6 +339,7 @@ static status_t fill(session_t *session, error_t *err) {
 static void close_case(session_t *session) {
     described_c_t *s = session->state;
     for (size_t i = 0; i < DESCRIBED_SHAPES; i++) {
+        free(s->arrays[i].guards);
         if (s->arrays[i].memory != NULL)
             munmap(s->arrays[i].memory, s->arrays[i].memory_bytes);
         free(s->arrays[i].wide);
