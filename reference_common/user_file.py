@@ -43,6 +43,15 @@ def load(folder: Path, stem: str, version: str) -> ModuleType:
     return module
 
 
+# What messages of libraries do not say, by a part of them.
+_HINTS = {"does not require grad": "autograd is off; use torch.func.vjp, or write the gradients"}
+
+
+def _hinted(text: str) -> str:
+    hints = [f"{text} ({hint})" for part, hint in _HINTS.items() if part in text]
+    return hints[0] if hints else text
+
+
 def located(error: BaseException) -> str | None:
     """Return the error with its place, "softmax/reference.py:3: …", if a user's file raised it."""
     for cause in needs.causes(error):
@@ -59,6 +68,7 @@ def located(error: BaseException) -> str | None:
             path = Path(name)
             if path.parent in _folders:
                 text = cause.msg if isinstance(cause, SyntaxError) else needs.first_line(cause)
+                text = _hinted(text)
                 return f"{path.parent.name}/{path.name}:{line}: {type(cause).__name__}: {text}"
     return None
 

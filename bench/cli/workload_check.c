@@ -481,10 +481,14 @@ static status_t check_folder(const char *folder, const workload_options_t *optio
     TRY(check_contenders(options, &examples, err));
     if (check_scripts(workload, options->root, &n_scripts, err) != STATUS_OK)
         return error_within(err, "%s", workload->name);
+    AUTO(text_list_free) text_list_t rungs = {0};
     AUTO_FREE char *word = text_shell(folder);
-    printf("ok: the description, and the reference at the smallest and the default sizes%s.\n"
-           "Do the rungs compile?  bench compile --workload %s --arch sm_75,sm_90 --quick\n",
-           n_scripts > 0 ? "; each implementation has a function run" : "", word);
+    TRY(workload_variants(workload, "cuda", options->root, &rungs, err));
+    printf("ok: the description, and the reference at the smallest and the default sizes%s.\n",
+           n_scripts > 0 ? "; each implementation has a function run, which was not called" : "");
+    if (rungs.n > 0)
+        printf("Do the rungs compile?  bench compile --workload %s --arch sm_75,sm_90 --quick\n",
+               word);
     return STATUS_OK;
 }
 

@@ -223,14 +223,15 @@ void native_options(const toolchain_t *tools, const source_t *source, text_list_
 
 /* ==== compiling =============================================================================== */
 
-/* Compilers do not say what is expected: linkers of a function that is missing, nvcc of another one by its name. */
+/* Compilers do not say what is expected: linkers of a function that is missing, compilers of another one by its name. */
 static void add_hint(const toolchain_t *tools, const source_t *source, const text_list_t *defines,
                      compiled_t *output) {
     static const char ARGUMENTS[] = "WORKLOAD_ARGUMENTS=";
     AUTO_FREE char *log = output->log;
     const bool missing = strstr(log, "undefined reference to `run'") != NULL ||
                          strstr(log, "undefined symbol: run") != NULL;
-    const bool mistyped = strstr(log, "overloaded function \"run\"") != NULL;
+    const bool mistyped = strstr(log, "overloaded function \"run\"") != NULL ||
+                          strstr(log, "conflicting types for 'run'") != NULL;
     const char *parameters = "";
     for (size_t i = 0; i < defines->n; i++)
         if (text_starts(defines->items[i], ARGUMENTS))

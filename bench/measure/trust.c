@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "base/text.h"
 #include "stats/passes.h"
 #include "workloads/common/workload.h"
 
@@ -42,6 +43,17 @@ typedef struct audit_times {
     double one_ns, once_ns, twice_ns;
 } audit_times_t;
 
+/* Why nobody can confirm its times: for the user, who can change that. */
+static void note_no_audit(contender_t *c, const json_t *answer) {
+    const char *reason = json_string_value(json_object_get(answer, "reason"));
+    if (reason == NULL || !text_is_plain(reason))
+        return;
+    AUTO_FREE char *text = mem_format("trust: no audit: %s", reason);
+    AUTO(flag_list_free) flag_list_t found = {0};
+    flag_list_add(&found, FLAG_OTHER, text, NAN, NAN);
+    flag_list_merge(&c->result.flags, &found); /* a try may have said so */
+}
+
 /* By the supervisor's clock; NaN if the worker has no `audit`, or not of that phase: what is compared could
  * be another claim than what is audited. */
 static double time_runs(contender_t *c, int runs, audit_times_t *times) {
@@ -60,6 +72,8 @@ static double time_runs(contender_t *c, int runs, audit_times_t *times) {
                       strcmp(name, times->phase->name) == 0;
     const double calls = json_number_value(json_object_get(answer, "calls"));
     times->calls = calls > 1 ? calls : 1;
+    if (!good)
+        note_no_audit(c, answer);
     return good ? took_ns : NAN;
 }
 

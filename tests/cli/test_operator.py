@@ -190,7 +190,7 @@ def test_check_lists_what_it_found(tmp_path: Path) -> None:
         "\n"
         "  right  PyTorch eager, at small sizes\n"
         "ok: the description, and the reference at the smallest and the default sizes; each "
-        "implementation has a function run.\n"
+        "implementation has a function run, which was not called.\n"
         "Do the rungs compile?  bench compile --workload mine --arch sm_75,sm_90 --quick\n"
     )
 

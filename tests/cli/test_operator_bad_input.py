@@ -82,7 +82,10 @@ def test_check_reads_implementations(tmp_path: Path) -> None:
     for stem in ("no_run", "syntax"):
         (folder / f"{stem}.py").unlink()
     done = bench("workload", "check", folder)
-    assert "default sizes; each implementation has a function run.\n" in done.stdout
+    assert (
+        "default sizes; each implementation has a function run, which was not called.\n"
+        in done.stdout
+    )
 
 
 def run(

@@ -45,7 +45,7 @@ FILES = {
     "mistyped": (
         f"void run(const T *x, T *y, int n) {{ {TWICE} }}",
         "failed",
-        "mistyped.c:1:6: error: conflicting types for 'run'",
+        "mistyped.c: error: run: expected void run(const T *__restrict__ x, T *__restrict__ y, long",
     ),
     "hidden": (f"static {in_c(TWICE)}", "failed", "hidden.c:2:6: error: static declaration"),
     "missing": (
@@ -225,8 +225,11 @@ def test_scalars_params_and_arrays_in_place(tmp_path: Path) -> None:
         outputs=[{"name": "y", **shape}],
         scalars=[{"name": "scale", "dtype": "f32", "value": 0.5}],
     )
-    cases = run_operator(folder, [{"engine": "cpu", "variants": ["mine"]}])
-    assert cases["mine"]["status"] == "ok", cases["mine"]["reason"]
+    case = run_operator(folder, [{"engine": "cpu", "variants": ["mine"]}])["mine"]
+    assert case["status"] == "ok", case["reason"]
+    assert case["trust"] == "self-reported"  # mood: it has no audit
+    (why,) = (flag for flag in case["flags"] if flag.startswith("trust: no audit: "))
+    assert why.endswith('"compare": "host_to_host" can be audited')
 
 
 # Two dtypes, arrays in place of floats and of integers, a scale, and no Python.
@@ -509,6 +512,26 @@ def test_check_finds_what_is_wrong_at_some_sizes_only(tmp_path: Path) -> None:
     keys = {"where": "n == 100000", "params": {"n": {"default": 100000}}}
     found = checked(write_operator(tmp_path / "large", {"by4.c": tail}, **keys))
     assert found["not tried"] == ['contenders: "where" allows no small sizes']
+
+
+def test_check_of_a_folder_without_rungs(tmp_path: Path) -> None:
+    files = {"twice.c": in_c(TWICE), "mine.py": "def run(x): return 2 * x"}
+    folder = write_operator(tmp_path / "twice", files)
+    done = bench("workload", "check", folder, expect=0)
+    assert "each implementation has a function run, which was not called.\n" in done.stdout
+    assert "rungs compile" not in done.stdout
+
+
+def test_check_of_a_reference_with_autograd(tmp_path: Path) -> None:
+    text = """
+        import torch
+        def reference(x):
+            x = x.detach().requires_grad_()
+            return torch.autograd.grad((x * x).sum(), x)[0]
+        """
+    folder = write_operator(tmp_path / "twice", {"reference.py": text})
+    done = bench("workload", "check", folder, expect=2)
+    assert "autograd is off; use torch.func.vjp, or write the gradients" in done.stdout
 
 
 def test_check_looks_at_several_folders(tmp_path: Path) -> None:

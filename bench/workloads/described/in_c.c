@@ -246,7 +246,9 @@ static status_t repeat(session_t *session, const char *phase, int64_t runs, doub
     const bool whole = strcmp(phase, "host_to_host") == 0;
     const bool trains = strcmp(phase, "train") == 0 && s->steps > 0;
     if (!whole && !trains && (strcmp(phase, "forward") != 0 || has_arrays_in_place(s)))
-        return error_set(err, STATUS_FAILED, "%s cannot be run without the rest of a sample",
+        return error_set(err, STATUS_FAILED,
+                         "%s cannot be run without the rest of a sample: with arrays in place "
+                         "\"compare\": \"host_to_host\" can be audited",
                          phase);
     if (trains)
         copy_inputs(s, true);

@@ -1,8 +1,8 @@
 """What new_workload computes, in PyTorch: its modes are the rivals, and in float64 it is the oracle.
 
 To change: `reference` gets the inputs of workload.json in their order, then its scalars, and
-returns the outputs in theirs, as a tuple if there are several. It must not change an input, unless
-workload.json says "in_place", nor cast: the oracle calls it with float64.
+returns the outputs in theirs, as a tuple if there are several. It must not change an input, not
+even one that is in place, nor cast: the oracle calls it with float64.
 """
 
 import torch
