@@ -402,10 +402,7 @@ class EngineSession(ABC):
         timed_phase = getattr(case, "timed_phase", None)
         found = None if timed_phase is None else timed_phase(request.phase)
         if found is None:
-            instead = 'with arrays in place "compare": "host_to_host" can be audited'
-            raise CaseError(
-                f"{request.phase} cannot be run without the rest of a sample: {instead}"
-            )
+            raise CaseError(f"{request.phase} cannot be run without the rest of a sample")
         return self._audit_runs(found.runs, request.runs, request.phase, found.calls)
 
     @staticmethod

@@ -118,13 +118,10 @@ class Jit(Case, ABC):
             yield self.run
 
     def timed_phase(self, phase: str) -> TimedPhase | None:
-        """Return what `forward` times; None for other phases, and where inputs change in each run."""
-        if phase != "forward" or not self._may_repeat():
+        """Return what `forward` times; None for other phases."""
+        if phase != "forward":
             return None
         return TimedPhase(self._repeated_forward())
-
-    def _may_repeat(self) -> bool:
-        return True
 
     @contextmanager
     def _repeated_forward(self) -> Iterator[Callable[[], None]]:

@@ -262,9 +262,6 @@ class Jit(forward.Jit):
             if found != expected:
                 raise CaseError(f"{self._call.place}: {array.name} is {found}, expected {expected}")
 
-    def _may_repeat(self) -> bool:
-        return not self._x[0]
-
     def _after(self, x: Any, y: Any) -> Any:
         changed, kept = x
         return y[: len(changed)], kept  # which were donated

@@ -120,8 +120,11 @@ class ForwardCase(Case, ABC):
                 yield self.run
 
     def timed_phase(self, phase: str) -> TimedPhase | None:
-        """Return what `forward` times; None for other phases, and where inputs change in each run."""
-        if phase != "forward" or self.builds_in_sample or not self._may_repeat():
+        """Return what `forward` times; None for other phases.
+
+        Where a run changes its inputs, the next one finds them so, which is as much work.
+        """
+        if phase != "forward" or self.builds_in_sample:
             return None
         return TimedPhase(self._repeated_forward())
 

@@ -237,7 +237,6 @@ def broken(name: str, mode: str, device: CpuDevice, folder: Path) -> list[str]:
     del opened.case.run
     whole = {"host_to_host", "total", "residual", "forward"}
     audit = session.handle(protocol.AuditRequest(opened.id, 3, phase="forward"))
-    repeats = all(not (array["input"] and array["output"]) for array in arrays)
     placed = jax.tree.leaves((opened.case._staying, opened.case._x))
     n_compiled = len(compiled) - n_compiled
     n_copied = sum(array["input"] and not array.get("stays", False) for array in arrays)
@@ -247,7 +246,7 @@ def broken(name: str, mode: str, device: CpuDevice, folder: Path) -> list[str]:
         "again": close(again, drawn, tolerance),
         "drawn anew": not close(last, expected, tolerance),
         "runs": (len(runs), set(audited)) == (5, {"host_to_host"}),
-        "audited": (audit["status"] == "ok") == repeats,
+        "audited": audit["status"] == "ok",
         "nothing is compiled": n_compiled == 0,
         "copied": len(jax.tree.leaves(opened.case._x)) == n_copied,
         "copied once": all(any(x is y for y in placed) for x in fixed.values()),

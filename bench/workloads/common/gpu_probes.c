@@ -524,9 +524,7 @@ status_t gpu_sample_repeat(session_t *session, const char *phase, int64_t runs, 
     const bool in_graph = strcmp(phase, "kernel_graph") == 0 && s->batch != NULL;
     const bool trains = strcmp(phase, "train") == 0 && s->steps > 0;
     if (!in_graph && !trains && strcmp(phase, "host_to_host") != 0)
-        return error_set(err, STATUS_FAILED,
-                         "%s cannot be run without the rest of a sample: with arrays in place "
-                         "\"compare\": \"host_to_host\" can be audited",
+        return error_set(err, STATUS_FAILED, "%s cannot be run without the rest of a sample",
                          phase);
     *calls = in_graph ? s->batch_launches : 1;
     TRY(gpu_sample_host_inputs(s, err));
