@@ -48,7 +48,7 @@ static void note_no_audit(contender_t *c, const json_t *answer) {
     const char *reason = json_string_value(json_object_get(answer, "reason"));
     if (reason == NULL || !text_is_plain(reason))
         return;
-    AUTO_FREE char *text = mem_format("trust: no audit: %s", reason);
+    AUTO_FREE char *text = mem_format("trust: no audit: %.200s", reason);
     AUTO(flag_list_free) flag_list_t found = {0};
     flag_list_add(&found, FLAG_OTHER, text, NAN, NAN);
     flag_list_merge(&c->result.flags, &found); /* a try may have said so */

@@ -343,14 +343,17 @@ static bool may_rewrite(const session_t *session, const probe_t *probe, const sh
            probe->n_rewritten < REWRITTEN_MOST && session->rewrite_ns < REWRITE_MOST_NS;
 }
 
-static status_t sample_rewritten(session_t *session, probe_t *probe, error_t *err) {
+static status_t sample_rewritten(session_t *session, probe_t *probe, int64_t *took_ns,
+                                 error_t *err) {
     const int64_t start_ns = clock_ns();
     TRY(session->ops->rewrite(session, err));
     session->rewrite_ns = clock_ns() - start_ns;
     if (session->rewritten.n_phases == 0)
         session->rewritten = recorder_alike(&session->recorder);
     probe->n_rewritten++;
-    return probe->run(session, &session->rewritten, err);
+    TRY(probe->run(session, &session->rewritten, err));
+    *took_ns = clock_ns() - start_ns;
+    return STATUS_OK;
 }
 
 static status_t sample_probe(session_t *session, probe_t *probe, const share_t *share,
@@ -361,15 +364,14 @@ static status_t sample_probe(session_t *session, probe_t *probe, const share_t *
         return sample_and_fresh(session, probe, share, run_ns, err);
     const json_int_t at =
         may_rewrite(session, probe, share) ? random_below(REWRITTEN_WITHIN) : share->max_samples;
-    int64_t end_ns = clock_ns() + share->budget_ns;
+    const int64_t end_ns = clock_ns() + share->budget_ns;
+    int64_t more_ns = 0;
     json_int_t n = 0;
     do {
-        const int64_t start_ns = clock_ns();
         if (n == at)
-            TRY(sample_rewritten(session, probe, err));
-        end_ns += clock_ns() - start_ns;
+            TRY(sample_rewritten(session, probe, &more_ns, err));
         TRY(run_probe(session, probe, err));
-    } while (++n < share->max_samples && clock_ns() < end_ns);
+    } while (++n < share->max_samples && clock_ns() < end_ns + more_ns);
     return STATUS_OK;
 }
 
