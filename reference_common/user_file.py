@@ -44,7 +44,9 @@ def load(folder: Path, stem: str, version: str) -> ModuleType:
 
 
 # What messages of libraries do not say, by a part of them.
-_HINTS = {"does not require grad": "autograd is off; use torch.func.vjp, or write the gradients"}
+_HINTS = {
+    "does not require grad": "in `reference` autograd is off: use torch.func.vjp, or gradients by hand"
+}
 
 
 def _hinted(text: str) -> str:

@@ -61,9 +61,11 @@ static status_t calibrate_with(run_t *run, size_t index, const calibration_t *wh
 
 /* Where no rung needs it: a GPU may be set to serve one process at a time. */
 static void end_our_own(run_t *run) {
-    for (size_t i = 0; i < run->workers.n && !run_has_rungs(run); i++)
-        if (text_starts(run->workers.items[i]->label, "cuda"))
+    for (size_t i = 0; i < run->workers.n && !run_has_rungs(run); i++) {
+        const char *label = run->workers.items[i]->label;
+        if (strcmp(label, "cuda") == 0 || text_starts(label, "cuda-"))
             worker_links_stop(&run->workers.items[i], 1);
+    }
 }
 
 status_t run_calibrate(run_t *run, error_t *err) {

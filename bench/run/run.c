@@ -118,19 +118,14 @@ status_t run_check(const run_options_t *options, error_t *err) {
                      options->shard.n, state.n_sharded_groups);
 }
 
-/* A worker of one's own may use another kind of GPU. */
-static bool needs_cuda(const char *engine) {
-    return strcmp(engine, "pytorch") == 0 || strcmp(engine, "jax") == 0 ||
-           strcmp(engine, "python") == 0;
-}
-
 static void print_plan(run_t *state) {
     FILE *out = state->options->print;
     size_t n = 0, skipped = 0;
     for (run_case_t at = {0}; run_next_case(state, &at); n++) {
         case_status_t status;
         AUTO_FREE char *reason = run_drop_reason(state, at.spec, &status);
-        if (reason == NULL && strcmp(at.spec->device, "cuda") == 0 && needs_cuda(at.spec->engine))
+        if (reason == NULL && strcmp(at.spec->device, "cuda") == 0 &&
+            workload_engine_uses_cuda(at.spec->engine))
             reason = mem_text(state->no_gpu); /* its worker would decline */
         const char *action = reason == NULL ? "run" : status == CASE_FAILED ? "fail" : "skip";
         fprintf(out, "%-8s %s%s%s\n", action, at.spec->id, reason != NULL ? "  — " : "",

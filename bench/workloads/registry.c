@@ -307,7 +307,7 @@ static void complete_list(named_value_t **list, size_t *n, const named_value_t *
     *n = n_merged;
 }
 
-static bool runs_on_gpu_by_default(const char *engine) {
+bool workload_engine_uses_cuda(const char *engine) {
     return strcmp(engine, "cuda") == 0 || strcmp(engine, "pytorch") == 0 ||
            strcmp(engine, "jax") == 0 || strcmp(engine, "python") == 0;
 }
@@ -321,7 +321,7 @@ void workload_complete(const workload_t *workload, case_t *spec) {
     if (spec->workload == NULL)
         spec->workload = mem_text(workload->name);
     if (spec->device == NULL)
-        spec->device = mem_text(runs_on_gpu_by_default(spec->engine) ? "cuda" : "cpu");
+        spec->device = mem_text(workload_engine_uses_cuda(spec->engine) ? "cuda" : "cpu");
     if (spec->dtype == NULL)
         spec->dtype = mem_text(workload->dtypes[0]);
 

@@ -182,10 +182,20 @@ def run_a_worker(fake: Fake, folder: Path, *contenders: dict[str, Any], **enviro
 
 
 def test_the_gpu_of_a_foreign_worker(fake: Fake, tmp_path: Path) -> None:
-    """Where our own finds none, the first worker on a GPU names it; else our own does."""
+    """Where our own finds none, the first worker on a GPU names it."""
     run_a_worker(fake, tmp_path, FAKE_CUDA="cuInit error=100")
     assert fake.calls() == ["lock GPU-mine 900 900", "reset GPU-mine"]
     assert {case["status"] for case in read_cases(tmp_path / "run").values()} == {"ok"}
+
+
+def test_the_gpu_of_a_worker_that_names_none(fake: Fake, tmp_path: Path) -> None:
+    root = make_root(tmp_path / "project")
+    own_worker(root, worker_script(""))
+    sweep = sweep_of(tmp_path, {"engine": "mine", "variants": ["steady"], "device": ["cuda"]})
+    environment = {**fake.environment, "BENCH_PYTHON": sys.executable}
+    options = ("--out", tmp_path / "run", "--lock-clocks", "900")
+    bench("run", sweep, *options, root=root, expect=0, **environment)
+    assert fake.calls() == [LOCKED, RESET]
 
 
 def test_throttled_times_are_audited_too(fake: Fake, tmp_path: Path) -> None:

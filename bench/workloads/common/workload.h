@@ -149,6 +149,8 @@ const workload_t *workload_at(size_t index);
 /* A case with every default (engine "cpu", variant ""): ids show the differences from it. The
  * caller frees it with case_free(). */
 case_t workload_defaults(const workload_t *workload);
+/* And so by default? A worker of one's own may know another kind of GPU. */
+bool workload_engine_uses_cuda(const char *engine);
 /* Fill in missing params, techniques (cuda engine only) and dtype, put them into the workload's
  * order, and set the id. */
 void workload_complete(const workload_t *workload, case_t *spec);

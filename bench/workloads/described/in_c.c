@@ -241,8 +241,8 @@ static status_t repeat(session_t *session, const char *phase, int64_t runs, doub
     if (!whole && !trains && strcmp(phase, "forward") != 0)
         return error_set(err, STATUS_FAILED, "%s cannot be run without the rest of a sample",
                          phase);
-    copy_inputs(
-        s, true); /* later runs find in place what the ones before left: that is as much work */
+    /* Of a call alone, later runs find in place what those before left. */
+    copy_inputs(s, true);
     for (int64_t i = 0; i < runs; i++) {
         if (whole)
             copy_inputs(s, true);
