@@ -31,7 +31,10 @@ enum { LEAST_TRIES = 3 };
  * of requests up to so long. */
 static const double LONG_NS = 20e6, MOST_LONG_AUDIT_NS = 1e9;
 
-/* What disturbs a request only makes it longer: the shortest of each kind counts, of all tries. */
+/* What disturbs a request only makes it longer: the shortest of each kind counts, of all tries. But what it costs beside
+ * its runs differs, too, and one that was cheap would make the difference to the longer ones too large for ever: where a
+ * quarter of each kind was shorter counts as well. */
+enum { MOST_TIMES = 64 }; /* of each kind: pauses end a second before so many */
 typedef struct audit_times {
     const phase_t *phase; /* the one audited */
     bool asked;           /* for by its name: it is not that of a whole sample */
@@ -39,8 +42,10 @@ typedef struct audit_times {
     int runs;             /* of a request; 0: not chosen yet */
     double pause_ns;      /* before a request */
     double calls;         /* of the phase, in a run */
-    /* The shortest requests: of one run, of so many, of twice so many. */
-    double one_ns, once_ns, twice_ns;
+    double one_ns;        /* the shortest request of one run */
+    /* Requests of so many, of twice so many, from the shortest on. */
+    double once_ns[MOST_TIMES], twice_ns[MOST_TIMES];
+    size_t n_times;
 } audit_times_t;
 
 /* Why nobody can confirm its times: for the user, who can change that. */
@@ -84,11 +89,11 @@ static const double MOST_COST_FRAC = 0.25;
 /* So many that the last try's requests would have had no more than that beside their runs: a script may copy its
  * inputs first. That is in a request of one run, too, unlike what other processes do. 0: nothing is known yet. */
 static double runs_beside_cost(const audit_times_t *times) {
-    if (times->runs == 0 || !isfinite(times->twice_ns))
+    if (times->n_times == 0)
         return 0;
-    const double run_ns =
-        fmax((times->twice_ns - times->once_ns) / times->runs, times->guess_ns * times->calls);
-    const double cost_ns = fmin(fmax(2 * times->once_ns - times->twice_ns, 0), times->one_ns);
+    const double once_ns = times->once_ns[0], twice_ns = times->twice_ns[0];
+    const double run_ns = fmax((twice_ns - once_ns) / times->runs, times->guess_ns * times->calls);
+    const double cost_ns = fmin(fmax(2 * once_ns - twice_ns, 0), times->one_ns);
     const double wanted_ns = cost_ns * (1 / MOST_COST_FRAC - 1);
     return fmin(2 * wanted_ns, MOST_LONG_AUDIT_NS) / (2 * run_ns);
 }
@@ -104,7 +109,7 @@ static void choose_runs(contender_t *c, audit_times_t *times) {
     if (runs < 2 * times->runs)
         return;
     times->runs = runs;
-    times->once_ns = times->twice_ns = INFINITY;
+    times->n_times = 0;
 }
 
 /* False if the worker did not answer. */
@@ -122,18 +127,31 @@ static double time_a_long_run(contender_t *c, audit_times_t *times) {
     return ns;
 }
 
+/* By the requests that are longer than so large a part of their kind. */
+static double run_by_quantile(const audit_times_t *times, double q) {
+    const double once_ns = stats_quantile(times->once_ns, times->n_times, q);
+    const double twice_ns = stats_quantile(times->twice_ns, times->n_times, q);
+    return fmax((twice_ns - once_ns) / times->runs,
+                (1 - MOST_COST_FRAC) * twice_ns / (2 * times->runs));
+}
+
 /* One more try; the time of a run by all of them, or NaN. */
 static double time_a_run(contender_t *c, audit_times_t *times) {
     if (times->runs == 0 && times->guess_ns >= LONG_NS)
         return time_a_long_run(c, times);
     if (times->guess_ns < LONG_NS)
         choose_runs(c, times);
-    for (int i = 0; i < REPEATS; i++)
-        if (!keep_shorter(&times->once_ns, time_runs(c, times->runs, times)) ||
-            !keep_shorter(&times->twice_ns, time_runs(c, 2 * times->runs, times)))
+    for (int i = 0; i < REPEATS && times->n_times < MOST_TIMES; i++) {
+        const double once_ns = time_runs(c, times->runs, times);
+        const double twice_ns = isnan(once_ns) ? NAN : time_runs(c, 2 * times->runs, times);
+        if (isnan(twice_ns))
             return NAN;
-    return fmax((times->twice_ns - times->once_ns) / times->runs,
-                (1 - MOST_COST_FRAC) * times->twice_ns / (2 * times->runs));
+        times->once_ns[times->n_times] = once_ns;
+        times->twice_ns[times->n_times++] = twice_ns;
+    }
+    stats_sort(times->once_ns, times->n_times);
+    stats_sort(times->twice_ns, times->n_times);
+    return fmin(run_by_quantile(times, 0), run_by_quantile(times, 0.25));
 }
 
 /* The third quartile, but near the median: that is what a script may want to be low. */
@@ -173,9 +191,7 @@ static double try_until_it_agrees(contender_t *c, const phase_t *phase, bool ask
     audit_times_t times = {.phase = phase,
                            .asked = asked,
                            .guess_ns = stats_median(phase->samples, phase->n_samples),
-                           .one_ns = INFINITY,
-                           .once_ns = INFINITY,
-                           .twice_ns = INFINITY};
+                           .one_ns = INFINITY};
     const int64_t start_ns = clock_ns();
     double ratio = NAN;
     for (int tries = 0; tries < LEAST_TRIES || (double)(clock_ns() - start_ns) < PATIENCE_NS;

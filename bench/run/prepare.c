@@ -473,7 +473,7 @@ static bool is_left_to_the_gpu(const run_t *run, const case_t *spec) {
 char *run_drop_reason(const run_t *run, const case_t *spec, case_status_t *status) {
     *status = CASE_SKIPPED;
     if (is_left_to_the_gpu(run, spec))
-        return mem_text("there is a GPU, and the sweep has \"cpu\": \"without_gpu\" (of an "
+        return mem_text("there is a GPU, and the sweep has \"cpu\": \"without_gpu\" (of a "
                         "workload's quick one, --set device=cpu decides)");
     if (strcmp(spec->engine, "cuda") != 0)
         return run_no_time_left(run);

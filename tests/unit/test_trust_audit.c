@@ -16,6 +16,7 @@ static struct world {
     bool knows_phases; /* that requests may name */
     double request_ns; /* beside the runs; up to a third more, from request to request */
     double stall_ns;   /* of the first request */
+    double lucky_ns;   /* the second takes so much less than others */
     double busy_until; /* until then everything takes three times as long */
     double padding;    /* of N runs, of N and 2N: a part of what they take */
     double noise_ns;   /* … what other processes make of them */
@@ -76,7 +77,8 @@ bool contender_exchange(contender_t *c, json_t *request, json_t **answer) {
     const double padding =
         runs == world.fewest_runs ? world.noise_ns + world.padding * runs * run_ns : 0;
     const double slower = (double)clock_ns() < world.busy_until ? 3 : 1;
-    world.now_ns += (int64_t)(slower * (ns + padding) + (world.requests == 0 ? world.stall_ns : 0));
+    world.now_ns += (int64_t)(slower * (ns + padding) + (world.requests == 0 ? world.stall_ns : 0) -
+                              (world.requests == 1 ? world.lucky_ns : 0));
     world.last_ns = clock_ns();
     world.requests++;
     world.most_runs = runs > world.most_runs ? runs : world.most_runs;
@@ -164,6 +166,18 @@ static void a_stalled_first_request_is_forgiven(void **state) {
     world.stall_ns = STALL_NS;
     trust_in(RUNS_NS[0]);
     assert_in_range(world.most_runs, 500, 4000);
+}
+
+/* What a request costs beside its runs differs: one of the shorter that costs less than all others would
+ * make the difference to the longer ones too large for ever. */
+static void one_request_that_costs_less_than_all_others_does_not_count(void **state) {
+    static const double CLAIMED[] = {1, 0.8};
+    for (size_t i = 0; i < COUNT_OF(CLAIMED); i++) {
+        set_world(1e4);
+        world.request_ns = 6e5;
+        world.lucky_ns = 5e5;
+        assert_int_equal(trust_in(CLAIMED[i] * 1e4), i == 0 ? TRUST_AUDITED : TRUST_SELF_REPORTED);
+    }
 }
 
 static void a_machine_that_is_busy_for_a_while_is_forgiven(void **state) {
