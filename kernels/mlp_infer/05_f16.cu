@@ -33,7 +33,8 @@ __device__ __forceinline__ T forward(const T *in, const network &n) {
     return (T)out;
 }
 
-KERNEL(mlp_infer) {
+// With room for only four blocks: for eight, 32 registers would hold no more than one load at a time.
+BOUNDED_KERNEL(mlp_infer, THREADS, 4) {
     const unsigned pairs = (unsigned)batch / 2, first = blockIdx.x * THREADS * PAIRS + threadIdx.x;
     uint4 in[PAIRS];
 #pragma unroll
