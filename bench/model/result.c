@@ -488,9 +488,16 @@ static void add_stops(case_result_t *result, const case_result_t *more) {
 /* How far a script may be from what it claims. Runs in a row overlap (JAX's
  * down to 0.3 of a sample), but a tenth of one is no run. */
 static const double MOST_OF_CLAIM = 1.1, LEAST_OF_CLAIM = 0.1;
+/* Of fewer passes than intervals need: 4 of 332 honest scripts' single passes on an H200 were beyond the other, up
+ * to 1.17 (mlp_infer). */
+static const double MOST_OF_FEW = 1.2;
+
+static bool agrees(double ratio, double most) {
+    return ratio >= LEAST_OF_CLAIM && ratio <= most;
+}
 
 bool claim_agrees(double ratio) {
-    return ratio >= LEAST_OF_CLAIM && ratio <= MOST_OF_CLAIM;
+    return agrees(ratio, MOST_OF_CLAIM);
 }
 
 double claims_ratio(const claims_t *claims) {
@@ -500,11 +507,16 @@ double claims_ratio(const claims_t *claims) {
     return stats_median(claims->ratios, claims->n);
 }
 
+bool claims_agree(const claims_t *claims) {
+    return agrees(claims_ratio(claims),
+                  claims->n < STATS_FEWEST_PASSES ? MOST_OF_FEW : MOST_OF_CLAIM);
+}
+
 void result_add_claim(case_result_t *result, double ratio) {
     claims_t *claims = &result->claims;
     if (claims->n < STATS_MOST_PASSES)
         claims->ratios[claims->n++] = ratio;
-    result->trust = claim_agrees(claims_ratio(claims)) ? TRUST_AUDITED : TRUST_SELF_REPORTED;
+    result->trust = claims_agree(claims) ? TRUST_AUDITED : TRUST_SELF_REPORTED;
 }
 
 void result_distrust(case_result_t *result) {

@@ -194,7 +194,8 @@ void result_add_claim(case_result_t *result, double ratio);
 void result_distrust(case_result_t *result);
 
 double claims_ratio(const claims_t *claims); /* the median; NaN if one is */
-bool claim_agrees(double ratio);
+bool claims_agree(const claims_t *claims); /* by the median; of few passes it may be farther off */
+bool claim_agrees(double ratio);           /* as of many */
 
 /* Does a verdict of sanitize_t report errors? */
 bool sanitize_is_finding(const char *verdict);

@@ -81,7 +81,7 @@ static status_t check_trust(const case_result_t *result, error_t *err) {
     if (result->claims.n == 0)
         return error_set(err, STATUS_USAGE,
                          "\"trust\" is \"audited\", but \"claims\" is null: nothing was audited");
-    if (!claim_agrees(claims_ratio(&result->claims)))
+    if (!claims_agree(&result->claims))
         return error_set(err, STATUS_USAGE,
                          "\"trust\" is \"audited\", but \"claims.ratio\" is %g: expected "
                          "self-reported",

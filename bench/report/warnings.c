@@ -104,10 +104,11 @@ static void print_groups(const report_t *report, group_list_t *list) {
 /* Why the times are not confirmed. */
 static const char *trust_reason(const case_result_t *result) {
     const double ratio = claims_ratio(&result->claims);
-    return claim_agrees(ratio) ? "it was slower on new inputs, but its threads waited for cores"
-           : isnan(ratio)      ? "its worker answers no audit"
-           : ratio > 1         ? "by the supervisor's clock its runs take longer than it claims"
-                               : "by the supervisor's clock its runs take less time than it claims";
+    return claims_agree(&result->claims)
+               ? "it was slower on new inputs, but its threads waited for cores"
+           : isnan(ratio) ? "its worker answers no audit"
+           : ratio > 1    ? "by the supervisor's clock its runs take longer than it claims"
+                          : "by the supervisor's clock its runs take less time than it claims";
 }
 
 /* Worst first. */
