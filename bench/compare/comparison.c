@@ -323,6 +323,7 @@ status_t comparison_make(const record_t *base, const record_t *candidate,
     comparison->differing = conditions_changed(&base->environment, &candidate->environment);
     for (size_t i = 0; i < comparison->differing.n; i++)
         text_list_take(&comparison->changes, run_difference_text(&comparison->differing.items[i]));
+    add_host_speeds(&comparison->changes, comparison);
     make_pairs(comparison, phases, allow);
     comparison_decide(comparison, floors);
     finish_pairs(comparison);

@@ -365,6 +365,19 @@ static void add_names(text_list_t *names, const comparison_t *comparison, const 
     }
 }
 
+/* Copies spread by a tenth from pass to pass. */
+static const double NOTABLE_SPEED = 1.1;
+
+void add_host_speeds(text_list_t *to, const comparison_t *comparison) {
+    static const char *const KEYS[] = {RECORD_HOST_LOOP, RECORD_HOST_COPY};
+    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
+        const double base = record_pass_median(comparison->base, KEYS[i]);
+        const double candidate = record_pass_median(comparison->candidate, KEYS[i]);
+        if (fmax(base, candidate) > NOTABLE_SPEED * fmin(base, candidate))
+            text_list_add_format(to, "%s %.3g → %.3g", KEYS[i], base, candidate);
+    }
+}
+
 /* Readings during the case, and facts that differ between the runs. */
 static void add_environment(text_list_t *parts, const comparison_t *comparison,
                             const case_result_t *base, const case_result_t *candidate) {
@@ -377,6 +390,7 @@ static void add_environment(text_list_t *parts, const comparison_t *comparison,
     if (fabs(candidate->cpu_taken_frac - base->cpu_taken_frac) > BUSY_FRAC) /* NaN: unknown */
         text_list_add_format(parts, "other programs took %.0f → %.0f %% of its CPU time",
                              base->cpu_taken_frac * 100, candidate->cpu_taken_frac * 100);
+    add_host_speeds(parts, comparison);
     text_list_t names = {0};
     add_names(&names, comparison, &base->spec);
     add_joined(parts, "the runs differ in ", &names);

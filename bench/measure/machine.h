@@ -110,6 +110,12 @@ void cores_enter(cores_t *cores, pid_t pid);
 /* Let it run on any allowed core again. False if its core has become slow since cores_enter(). */
 bool cores_leave(cores_t *cores, pid_t pid);
 
+/* How fast the host is now: the loop on its fastest core, and copies within its memory (takes 20 to 40 ms). */
+typedef struct host_speed {
+    double loop_ns, copy_bytes_per_s;
+} host_speed_t;
+host_speed_t cores_host_speed(cores_t *cores);
+
 /* "0-3,7"; the caller frees it. */
 char *cores_text(const int *list, size_t n);
 /* The cores that rounds ran on since the last call. */

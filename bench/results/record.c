@@ -502,6 +502,19 @@ status_t record_load_passes(const char *folder, record_t *run, error_t *err) {
     return load(folder, false, run, err);
 }
 
+/* ---- facts of passes -------------------------------------------------------------------------- */
+
+double record_pass_median(const record_t *run, const char *key) {
+    AUTO_FREE double *values = mem_alloc((run->n_passes + 1) * sizeof *values);
+    size_t n = 0;
+    for (size_t i = 0; i < run->n_passes; i++) {
+        const char *value = environment_get(&run->passes[i], key);
+        if (value != NULL)
+            values[n++] = strtod(value, NULL);
+    }
+    return stats_median(values, n);
+}
+
 /* ---- what time was spent on ------------------------------------------------------------------ */
 
 static double spent_on(const environment_t *facts, spent_on_t on) {

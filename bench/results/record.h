@@ -83,6 +83,12 @@ bool record_pass_is_on(const environment_t *facts, const char *host, const char 
 environment_t *record_pass(record_t *run, unsigned pass, const char *host, const char *gpu);
 unsigned record_pass_number(const environment_t *facts);
 
+/* How fast the host was in a pass: a short loop's time, copies within its memory (cores_host_speed()). */
+#define RECORD_HOST_LOOP "host_loop_ns"
+#define RECORD_HOST_COPY "host_copy_bytes_per_s"
+/* The median of a number over the passes that have it; NaN if none does. */
+double record_pass_median(const record_t *run, const char *key);
+
 /* What the time of a pass was spent on, in its facts ("spent_s.samples"); and of all passes of a run. */
 void record_set_spent(environment_t *facts, const spent_t *spent);
 spent_t record_spent(const record_t *run);

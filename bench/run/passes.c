@@ -149,6 +149,15 @@ static void note_spent(run_t *run, environment_t *facts) {
         run->spent.ns[i] = 0;
 }
 
+/* Times by the host's clock are longer on a slow one. Those of a single pass are compared with nothing. */
+static void note_host_speed(run_t *run, environment_t *facts) {
+    if (run->options->quick)
+        return;
+    const host_speed_t speed = cores_host_speed(&run->cores);
+    environment_set_number(facts, RECORD_HOST_LOOP, round(speed.loop_ns));
+    environment_set_number(facts, RECORD_HOST_COPY, speed.copy_bytes_per_s);
+}
+
 status_t run_end_pass(run_t *run, error_t *err) {
     char now[32];
     if (*run->interrupted || is_from_elsewhere(run))
@@ -162,6 +171,7 @@ status_t run_end_pass(run_t *run, error_t *err) {
     if (environment_get(facts, "finished") == NULL) { /* else it was complete before --resume */
         environment_set(facts, "finished", clock_timestamp(now));
         note_spent(run, facts);
+        note_host_speed(run, facts);
     }
     return record_write_header(&run->record, err);
 }

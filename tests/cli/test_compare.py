@@ -86,6 +86,30 @@ def test_same_code_slower_points_at_the_environment(base: Run) -> None:
     assert case_of(answer, OTHER)["cause"].startswith("same machine code; environment: no recorded")
 
 
+def test_a_slower_host_is_named(base: Run) -> None:
+    def give(run: Run, loop_ns: list[int], rate: float) -> None:
+        run.header["passes"] = [
+            {"pass": 1 + i, "host_loop_ns": loop_ns[i % 3], "host_copy_bytes_per_s": rate}
+            for i in range(PASSES)
+        ]
+        run.write()
+
+    give(base, [8000, 8100, 20000], 1e10)
+    cases: list[tuple[list[int], float, str | None]] = [
+        ([8100, 8900, 8200], 9.2e9, None),
+        ([8100, 11400, 11500], 9.2e9, "host_loop_ns 8.1e+03 → 1.14e+04"),
+        ([8100, 8900, 8200], 2e10, "host_copy_bytes_per_s 1e+10 → 2e+10"),
+    ]
+    for i, (loops, rate, slower) in enumerate(cases):
+        candidate = rerun(base, f"candidate-{i}")
+        candidate.scale(CUDA, 1.2)
+        give(candidate, loops, rate)
+        answer = compare(base, candidate, expect=1)
+        same = "environment: no recorded fact differs"
+        assert case_of(answer, CUDA)["cause"] == f"same machine code; {slower or same}"
+        assert answer["changes"] == ([slower] if slower else [])
+
+
 def test_code_without_a_hash_is_explained_by_its_versions(base: Run) -> None:
     candidate = rerun(base)
     candidate.scale(CPU, 1.2)

@@ -129,6 +129,8 @@ def test_facts_of_each_pass(tmp_path: Path) -> None:
         [header["started"], *times, header["finished"]]
     )
     assert {facts["host"] for facts in header["passes"]} == {header["environment"]["host"]["name"]}
+    for key in "host_loop_ns", "host_copy_bytes_per_s":
+        assert all(facts[key] > 0 for facts in header["passes"])
     found = {path for facts in header["passes"] for path in paths(facts)}
     compare(found, Table("run.json", "key of `passes[]`"), {"cores", "gpu"})
 
