@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from project import (
     FIXTURES,
+    QUICK_MEASURE,
     bench,
     make_root,
     null_sweep,
@@ -191,3 +192,44 @@ def test_end_of_a_run_names_what_is_self_reported(tmp_path: Path) -> None:
 def test_end_of_a_run_says_nothing_of_sealed_cases_alone(tmp_path: Path) -> None:
     sweep = null_sweep(tmp_path / "s.json", ["steady"], list(range(1, 7)))
     assert end_of_run(tmp_path, MINE, sweep) == []
+
+
+# ---- what is checked ------------------------------------------------------------------------------
+
+
+def test_what_one_checked_phase_computed_is_of_no_use_to_the_next(tmp_path: Path) -> None:
+    """Both are checked on the reference's inputs; others come between them, in one round, too."""
+    names = '{"forward": times, "total": times, "host_to_host": times}'
+    script = MINE
+    for before, after in {
+        '"open_keys": ["inputs"],': '"open_keys": ["inputs"], "request_keys": ["phase"],',
+        f"return {names}": f"phase = request.get('phase')\n"
+        f"        return {{phase: times}} if phase else {names}",
+        "        reply = {": f"        open({str(tmp_path / 'log')!r}, 'a').write(line)\n"
+        "        reply = {",
+    }.items():
+        assert before in script
+        script = script.replace(before, after)
+    mine = {"engine": "mine", "variants": ["plain"], "device": ["cpu"]}
+    batches = list(range(1, 25))  # for each the two are in one round every second time
+    measure = {**QUICK_MEASURE, "min_rounds": 1}
+    sweep = write_sweep(
+        tmp_path / "s.json", "mlp_infer", [mine], axes={"batch": batches}, measure=measure
+    )
+    root = make_root(tmp_path / "project")
+    own_worker(root, script)
+    bench("run", sweep, "--out", tmp_path / "run", root=root, BENCH_PYTHON=sys.executable)
+    log = [json.loads(line) for line in (tmp_path / "log").read_text("utf-8").splitlines()]
+    for batch in batches:
+        case = f"mlp_infer/mine-cpu/plain/batch={batch}"
+        seeds = [
+            (request["op"], request.get("fresh", request.get("seed")))
+            for request in log
+            if request.get("id") == case
+            and ("fresh" in request or request["op"] in ("refill", "last"))
+        ]
+        checked = [i for i, (op, _) in enumerate(seeds) if op == "last"]
+        assert len(checked) == 2
+        first, second = (seeds[i - 1][1] for i in checked)
+        assert first == second > 0
+        assert {seed for _, seed in seeds[checked[0] + 1 : checked[1] - 1]} - {first}
