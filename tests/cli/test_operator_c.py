@@ -601,6 +601,34 @@ def test_compile_and_list(tmp_path: Path) -> None:
     assert "  in C             mine\n" in checked
 
 
+def test_arrays_of_one_size_lie_at_different_places_of_their_pages(tmp_path: Path) -> None:
+    """A load waits for a store to the same place of another page."""
+    shape = {"shape": ["n"], "dtype": "T"}
+    names = [f"x{i}" for i in range(7)]
+    pointers = ", ".join(f"const T *{name}" for name in names)
+    log = tmp_path / "log"
+    folder = write_operator(
+        tmp_path / "many",
+        {
+            "reference.py": f"def reference({', '.join(names)}): return x0 + x6",
+            "tells.c": f"#include <stdio.h>\nvoid run({pointers}, T *y, long long n) {{\n"
+            "static FILE *file;\n"
+            f'if (!file && (file = fopen("{log}", "w"))) {{\n'
+            f"const void *all[] = {{{', '.join(names)}, y}};\n"
+            'for (int i = 0; i < 8; i++) fprintf(file, "%zu\\n", (size_t)all[i]); fflush(file);\n'
+            "}\nfor (long long i = 0; i < n; i++) y[i] = x0[i] + x6[i];\n}\n",
+        },
+        inputs=[{"name": name, **shape} for name in names],
+        outputs=[{"name": "y", **shape}],
+    )
+    contenders = [{"engine": "cpu", "variants": ["tells"]}]
+    (case,) = run_operator(folder, contenders, axes={"n": [4096]}).values()
+    assert case["status"] == "ok", case["reason"]
+    places = [int(line) % 4096 for line in log.read_text("ascii").split()]
+    assert len(set(places)) == len(places) == 8
+    assert {place % 64 for place in places} == {0}
+
+
 # OpenMP's runtime is that of the objects alone, as with a portable bench; its threads do not sleep.
 OPENS = """
 #include "workloads/described/host_code.h"
