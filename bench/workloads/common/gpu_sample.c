@@ -227,6 +227,7 @@ status_t gpu_sample_keep_fixed(gpu_sample_t *s, error_t *err) {
 static void fill_with_nans(gpu_sample_t *s) {
     for (size_t i = 0; i < s->n_arrays; i++) {
         gpu_array_t *array = &s->arrays[i];
+        array->n_complete = 0;
         if (array->to != NULL)
             array->nans =
                 random_fill(array->to, array->bytes,
@@ -234,25 +235,39 @@ static void fill_with_nans(gpu_sample_t *s) {
     }
 }
 
-/* Does every element differ from the NaN that was written there? */
-static bool array_complete(const gpu_array_t *array) {
+enum { BLOCK = 64 }; /* elements that are compared at once, in vectors */
+_Static_assert(RANDOM_TILE % BLOCK == 0, "a block is in one tile");
+
+/* Does one of `n` elements from number `first` equal the NaN that was written there? */
+static inline bool has_nan(const gpu_array_t *array, size_t first, size_t n) {
+    const size_t in_tile = first % RANDOM_TILE;
+    unsigned found = 0;
+    __asm__ volatile("" : : : "memory"); /* the device has written since */
     if (array->random == RANDOM_F16) {
-        const volatile uint16_t *y = array->to;
-        const uint16_t *nans = array->nans;
-        for (size_t i = 0; i < array->bytes / sizeof *y; i++)
-            if (y[i] == nans[i % RANDOM_TILE])
-                return false;
+        const uint16_t *y = (const uint16_t *)array->to + first;
+        const uint16_t *nans = (const uint16_t *)array->nans + in_tile;
+        for (size_t i = 0; i < n; i++)
+            found |= y[i] == nans[i];
     } else {
-        const volatile uint32_t *y = array->to;
-        const uint32_t *nans = array->nans;
-        for (size_t i = 0; i < array->bytes / sizeof *y; i++)
-            if (y[i] == nans[i % RANDOM_TILE])
-                return false;
+        const uint32_t *y = (const uint32_t *)array->to + first;
+        const uint32_t *nans = (const uint32_t *)array->nans + in_tile;
+        for (size_t i = 0; i < n; i++)
+            found |= y[i] == nans[i];
     }
+    return found != 0;
+}
+
+/* From where the last call found a NaN: what was complete stays so. */
+static bool array_complete(gpu_array_t *array) {
+    const size_t each = array->random == RANDOM_F16 ? sizeof(uint16_t) : sizeof(uint32_t);
+    const size_t n = array->bytes / each;
+    for (size_t *i = &array->n_complete; *i < n; *i += BLOCK)
+        if (n - *i < BLOCK ? has_nan(array, *i, n - *i) : has_nan(array, *i, BLOCK))
+            return false;
     return true;
 }
 
-static bool outputs_complete(const gpu_sample_t *s) {
+static bool outputs_complete(gpu_sample_t *s) {
     bool complete = true;
     for (size_t i = 0; i < s->n_arrays && complete; i++)
         complete = s->arrays[i].to == NULL || array_complete(&s->arrays[i]);

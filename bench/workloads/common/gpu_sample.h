@@ -35,10 +35,11 @@ typedef struct gpu_array {
     size_t shift;                /* bytes from the start of its device memory; 0 except in a test */
     bool is_cut;                 /* copy=overlapped copies it in parts */
     /* Filled in by gpu_sample_prepare(): */
-    void *from, *to;  /* host memory, copied from or to (in place: both); NULL: neither */
-    const void *nans; /* wait=poll: the tile of NaNs that `to` was filled with */
-    void *last;       /* what the last fresh sample that is kept left */
-    void *before;     /* mapped and by value: what was in `from` before the run; or NULL */
+    void *from, *to;   /* host memory, copied from or to (in place: both); NULL: neither */
+    const void *nans;  /* wait=poll: the tile of NaNs that `to` was filled with */
+    size_t n_complete; /* … elements that were found to differ from them */
+    void *last;        /* what the last fresh sample that is kept left */
+    void *before;      /* mapped and by value: what was in `from` before the run; or NULL */
     void *middle; /* … and a call in the middle of a graph, on the inputs as opened; or NULL */
     uint64_t from_seed;   /* of the refill that `from` has, unless that is `data` */
     cu_pointer_t fixed;   /* allocated once: for alloc=arena and batches of launches */
