@@ -78,6 +78,6 @@ plot data index 0 using 1:(led(0)):(0.8):10:xticlabels(2) with boxes \
          textcolor rgb '#777777' notitle, \
      data index 1 using ($1 - 0.5):(y_bottom):(0):(y_top - y_bottom) with vectors nohead \
          linecolor rgb '#000000' linewidth crossover_width dashtype (6, 4) notitle, \
-     data index 1 using ($1 - 0.5):(y_top):3 with labels offset 0,0.7 font small notitle, \
-     data index 2 using (n_bars - 0.45):($1 == 1 ? y_top : y_bottom):(strcol(2)) with labels right \
-         offset 0,0.3 notitle
+     data index 1 using ($1 - 0.5):(y_top):3 with labels offset 0,1.6 font small notitle, \
+     data index 2 using (n_bars - 0.45):($1 == 1 ? y_top : y_bottom + 6 * a_pixel):(strcol(2)) \
+         with labels right offset 0,0.3 notitle

@@ -17,6 +17,7 @@ from charts import (
     draw,
     needs_gnuplot,
     plot,
+    text_places,
     texts,
     unpacked,
 )
@@ -63,7 +64,17 @@ def test_study_csvs(tmp_path: Path) -> None:
     )
     assert crossovers[1][1] == "16"
     found = texts(out / "difference.svg")
-    assert "crossover: PyTorch is faster from batch 16" in found
+    at = {text: y for _, y, text in text_places(out / "difference.svg")}
+    label, up, down = (
+        at[text]
+        for text in (
+            "crossover: PyTorch is faster from batch 16",
+            "↑ PyTorch takes less time",
+            "↓ CUDA takes less time",
+        )
+    )
+    assert label < up - 12  # wherever the lead changes
+    assert down < at["batch, samples"] - 58  # above the axis
     assert any(text.startswith("GPU and date are not recorded in the file") for text in found)
 
 
