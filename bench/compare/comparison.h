@@ -99,7 +99,7 @@ char *guard_pair(const case_result_t *base, const case_result_t *candidate,
 /* STATUS_USAGE for a name unknown to --allow. */
 status_t guard_check_allow(const text_list_t *allow, error_t *err);
 
-/* "host_loop_ns 8.1e+03 → 1.14e+04", where one run's host was over a tenth slower. */
+/* "a loop on the host takes 8.1 → 11.4 µs", where the host of one run was over a tenth slower. */
 void add_host_speeds(text_list_t *to, const comparison_t *comparison);
 /* Likely cause of a case's change: "code: registers 40 → 72", "same machine code; SM clock 1980 →
  * 1755 MHz". The caller frees it. */

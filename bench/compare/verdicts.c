@@ -365,17 +365,22 @@ static void add_names(text_list_t *names, const comparison_t *comparison, const 
     }
 }
 
-/* Copies spread by a tenth from pass to pass. */
-static const double NOTABLE_SPEED = 1.1;
+static bool differ_notably(double base, double candidate) {
+    static const double NOTABLE = 1.1; /* copies spread by a tenth from pass to pass */
+    return fmax(base, candidate) > NOTABLE * fmin(base, candidate); /* NaN: unknown */
+}
 
 void add_host_speeds(text_list_t *to, const comparison_t *comparison) {
-    static const char *const KEYS[] = {RECORD_HOST_LOOP, RECORD_HOST_COPY};
-    for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++) {
-        const double base = record_pass_median(comparison->base, KEYS[i]);
-        const double candidate = record_pass_median(comparison->candidate, KEYS[i]);
-        if (fmax(base, candidate) > NOTABLE_SPEED * fmin(base, candidate))
-            text_list_add_format(to, "%s %.3g → %.3g", KEYS[i], base, candidate);
-    }
+    const record_t *base = comparison->base, *candidate = comparison->candidate;
+    const double loops_us[] = {record_pass_median(base, RECORD_HOST_LOOP) / 1e3,
+                               record_pass_median(candidate, RECORD_HOST_LOOP) / 1e3};
+    const double copies[] = {record_pass_median(base, RECORD_HOST_COPY) / 1e9,
+                             record_pass_median(candidate, RECORD_HOST_COPY) / 1e9};
+    if (differ_notably(loops_us[0], loops_us[1]))
+        text_list_add_format(to, "a loop on the host takes %.3g → %.3g µs", loops_us[0],
+                             loops_us[1]);
+    if (differ_notably(copies[0], copies[1]))
+        text_list_add_format(to, "the host copies %.3g → %.3g GB/s", copies[0], copies[1]);
 }
 
 /* Readings during the case, and facts that differ between the runs. */

@@ -153,7 +153,7 @@ static void note_spent(run_t *run, environment_t *facts) {
 static void note_host_speed(run_t *run, environment_t *facts) {
     if (run->options->quick)
         return;
-    const host_speed_t speed = cores_host_speed(&run->cores);
+    const host_speed_t speed = cores_host_speed(run->settings.cores);
     environment_set_number(facts, RECORD_HOST_LOOP, round(speed.loop_ns));
     environment_set_number(facts, RECORD_HOST_COPY, speed.copy_bytes_per_s);
 }

@@ -70,6 +70,7 @@ def pair_of(run: Path) -> str:
     assert [fact["side"] for fact in facts] == ["candidate", "base"]
     assert facts[0]["pair"] == facts[1]["pair"]
     assert all(header["finished"] for header in headers)
+    assert all(each["host_loop_ns"] > 0 for header in headers for each in header["passes"])
     return facts[0]["pair"]
 
 
