@@ -372,6 +372,8 @@ static bool differ_notably(double base, double candidate) {
 
 void add_host_speeds(text_list_t *to, const comparison_t *comparison) {
     const record_t *base = comparison->base, *candidate = comparison->candidate;
+    if (comparison->paired) /* in turns: one host at the same time */
+        return;
     const double loops_us[] = {record_pass_median(base, RECORD_HOST_LOOP) / 1e3,
                                record_pass_median(candidate, RECORD_HOST_LOOP) / 1e3};
     const double copies[] = {record_pass_median(base, RECORD_HOST_COPY) / 1e9,

@@ -34,7 +34,7 @@ static const double LONG_NS = 20e6, MOST_LONG_AUDIT_NS = 1e9;
 /* What disturbs a request only makes it longer: the shortest of each kind counts, of all tries. But what it costs beside
  * its runs differs, too, and one that was cheap would make the difference to the longer ones too large for ever: where a
  * quarter of each kind was shorter counts as well. */
-enum { MOST_TIMES = 64 }; /* of each kind: pauses end a second before so many */
+enum { MOST_TIMES = 64 }; /* of each kind; after a second of pauses there are fewer */
 typedef struct audit_times {
     const phase_t *phase; /* the one audited */
     bool asked;           /* for by its name: it is not that of a whole sample */

@@ -108,6 +108,12 @@ def test_a_slower_host_is_named(base: Run) -> None:
         same = "environment: no recorded fact differs"
         assert case_of(answer, CUDA)["cause"] == f"same machine code; {slower or same}"
         assert answer["changes"] == ([slower] if slower else [])
+        for run in base, candidate:  # in turns, as --against measures them
+            run.environment.setdefault("measure", {})["pair"] = "1"
+        base.write()
+        assert compare(base, candidate, expect=1)["changes"] == []
+        del base.environment["measure"]["pair"]
+        base.write()
 
 
 def test_code_without_a_hash_is_explained_by_its_versions(base: Run) -> None:
