@@ -558,9 +558,8 @@ void result_add_passes(case_result_t *result, const case_result_t *more) {
  * meanwhile: measured in docs/cheating.md. An interpreter is colder than machine code. */
 static const double MOST_TIMES = 2, MOST_MORE_NS = 50e3, MOST_MORE_SCRIPT_NS = 300e3;
 /* Of many launches, by the device's clock, both times after equal copies, so caches and driver make
- * little difference. In runs before 2026-12 copies of mapped memory were not equal. */
-static const double MOST_TIMES_LAUNCHES = 1.5, MOST_MORE_LAUNCHES_NS = 2e3,
-                    MOST_MORE_MAPPED_NS = 10e3;
+ * little difference. */
+static const double MOST_TIMES_LAUNCHES = 1.5, MOST_MORE_LAUNCHES_NS = 2e3;
 
 /* As many as one pass has at least, by measure.min_rounds as it is if not given: a case must not
  * escape by being slow. */
@@ -601,12 +600,8 @@ static double known_inputs_ns(const case_result_t *result, const phase_t *phase)
 
 double implausible_from_ns(const case_result_t *result, const phase_t *phase) {
     const double usual_ns = known_inputs_ns(result, phase);
-    if (is_of_graph(phase)) {
-        const char *copy = case_technique(&result->spec, "copy");
-        const bool mapped = copy != NULL && strcmp(copy, "mapped") == 0;
-        return MOST_TIMES_LAUNCHES * usual_ns +
-               (mapped ? MOST_MORE_MAPPED_NS : MOST_MORE_LAUNCHES_NS);
-    }
+    if (is_of_graph(phase))
+        return MOST_TIMES_LAUNCHES * usual_ns + MOST_MORE_LAUNCHES_NS;
     return MOST_TIMES * usual_ns +
            (case_engine_is_built_in(result->spec.engine) ? MOST_MORE_NS : MOST_MORE_SCRIPT_NS);
 }

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from project import ROOT, bench
 
-RESULTS = ROOT / "results"
-BASE = RESULTS / "h200_mlp_infer"
+STARTS = ROOT / "tests/fixtures/starts"  # of 27 November 2026: of each workload's headline
+STEADY = ROOT / "results/h200_operators"
+NOISY = ROOT / "results/h200_mlp_infer"  # over half of its kernels take less than 2 us
 Json = dict[str, Any]
 Chosen = Callable[[str, str], bool]
 
@@ -27,11 +28,11 @@ def slow_down(case: Json, factor: float, chosen: Chosen) -> None:
             phase[key] = [factor * value for value in phase.get(key) or []]
 
 
-def planted(folder: Path, factor: float, chosen: Chosen) -> Path:
+def planted(base: Path, folder: Path, factor: float, chosen: Chosen) -> Path:
     folder.mkdir()
-    shutil.copy(BASE / "run.json", folder)
+    shutil.copy(base / "run.json", folder)
     with (
-        gzip.open(BASE / "cases.jsonl.gz", "rt") as lines,
+        gzip.open(base / "cases.jsonl.gz", "rt") as lines,
         (folder / "cases.jsonl").open("w") as out,
     ):
         for line in lines:
@@ -60,47 +61,64 @@ def share_undecided(answers: list[Json]) -> float:
     return sum(case["verdict"] == "undecided" for case in cases) / len(cases)
 
 
-@pytest.mark.parametrize("percent", [10, 3])
-def test_slowdown_of_everything_is_found(tmp_path: Path, percent: int) -> None:
-    factor = 1 + percent / 100
-    answer = compare(BASE, planted(tmp_path / "all", factor, lambda *_: True), expect=1)
-    assert regressed_groups(answer) >= {("cuda", "host_to_host"), ("cuda", "kernel_graph")}
-    (kernels,) = (
+def kernels(answer: Json) -> Json:
+    (group,) = (
         group
         for group in answer["groups"]
         if (group["engine"], group["phase"]) == ("cuda", "kernel_graph")
     )
-    assert kernels["ratio"] == pytest.approx(factor, abs=0.001)
-    low, high = kernels["ci95"]
+    return dict(group)
+
+
+@pytest.mark.parametrize("percent", [10, 3])
+@pytest.mark.parametrize("base", [STEADY, NOISY], ids=lambda base: base.name)
+def test_slowdown_of_everything_is_found(tmp_path: Path, base: Path, percent: int) -> None:
+    factor = 1 + percent / 100
+    answer = compare(base, planted(base, tmp_path / "all", factor, lambda *_: True), expect=1)
+    assert ("cuda", "kernel_graph") in regressed_groups(answer)
+    found_beside = ("cuda", "host_to_host") in regressed_groups(answer)
+    assert found_beside == (base == STEADY or percent == 10)
+    found = kernels(answer)
+    assert found["ratio"] == pytest.approx(factor, abs=0.001)
+    low, high = found["ci95"]
     assert factor - 0.005 < low < factor < high < factor + 0.005
-    assert kernels["n_moved"] > 0.5 * kernels["n_cells"] > 50
+    assert found["n_moved"] > (0.9 if base == STEADY else 0.3) * found["n_cells"] > 30
     assert answer["headline"].startswith(f"REGRESSED: cuda kernel_graph slower by {percent}.0 % (")
-    assert (answer["counts"]["regressed"] > 50) == (percent == 10)
+    assert (answer["counts"]["regressed"] > 40) == (percent == 10)
 
 
 def test_slowdown_of_one_rung_is_found(tmp_path: Path) -> None:
-    candidate = planted(tmp_path / "rung", 1.1, lambda case, _: "/01_study/" in case)
-    answer = compare(BASE, candidate, expect=1)
+    rung = "/cuda/02_ring/"
+    candidate = planted(STEADY, tmp_path / "rung", 1.1, lambda case, _: rung in case)
+    answer = compare(STEADY, candidate, expect=1)
     assert regressed_groups(answer) == set()
     slower = [case["id"] for case in answer["cases"] if case["verdict"] == "regressed"]
     assert len(slower) >= 5
-    assert all("/01_study/" in case for case in slower)
+    assert all(rung in case for case in slower)
 
 
-def test_slowdown_of_one_phase_of_one_case_is_found(tmp_path: Path) -> None:
-    one = "mlp_infer/cuda/01_study/batch=1048576"
+@pytest.mark.parametrize(
+    ("base", "one"),
+    [
+        (STEADY, "gemm/cuda/03_wgmma/m=4096/n=4096/k=4096"),
+        (NOISY, "mlp_infer/cuda/01_study/batch=1048576"),
+    ],
+)
+def test_slowdown_of_one_phase_of_one_case_is_found(tmp_path: Path, base: Path, one: str) -> None:
     candidate = planted(
-        tmp_path / "one", 1.1, lambda case, phase: (case, phase) == (one, "kernel_graph")
+        base, tmp_path / "one", 1.1, lambda case, phase: (case, phase) == (one, "kernel_graph")
     )
-    answer = compare(BASE, candidate, expect=1)
+    answer = compare(base, candidate, expect=1)
     assert [case["id"] for case in answer["cases"] if case["verdict"] == "regressed"] == [one]
-    assert answer["groups"][0]["verdict"] == "unchanged"
+    assert regressed_groups(answer) == set()
+    assert kernels(answer)["verdict"] == "unchanged"
 
 
-def test_a_run_against_itself_is_mostly_decided(tmp_path: Path) -> None:
-    answer = compare(BASE, planted(tmp_path / "same", 1, lambda *_: False), expect=0)
+@pytest.mark.parametrize(("base", "most"), [(STEADY, 0.05), (NOISY, 0.45)])
+def test_a_run_against_itself(tmp_path: Path, base: Path, most: float) -> None:
+    answer = compare(base, planted(base, tmp_path / "same", 1, lambda *_: False), expect=0)
     assert not {"regressed", "improved"} & {case["verdict"] for case in answer["cases"]}
-    assert share_undecided([answer]) < 1 / 3
+    assert share_undecided([answer]) < most
     undecided = [
         cell
         for case in answer["cases"]
@@ -113,26 +131,14 @@ def test_a_run_against_itself_is_mostly_decided(tmp_path: Path) -> None:
 
 # ---- two starts ----------------------------------------------------------------------------------
 
-NEAR = [
-    ("headlines_boot2", "headlines_boot3"),
-    ("mlp_infer_boot2", "headlines_boot2"),
-    ("mlp_infer_boot2", "headlines_boot3"),
-]
-FAR = [
-    ("mlp_infer", "mlp_infer_boot2"),
-    *(("mlp_infer", boot) for boot in ("headlines_boot2", "headlines_boot3")),
+PAIRS = [  # each of one revision
+    (NOISY, ROOT / "results/h200_mlp_infer_boot2"),
+    (STARTS / "h200_headlines_boot2", STARTS / "h200_headlines_boot3"),
 ]
 
 
-@pytest.mark.parametrize(
-    "pairs", [NEAR, pytest.param(NEAR + FAR, marks=pytest.mark.long)], ids=["near", "all"]
-)
-def test_two_starts_differ_in_nothing(pairs: list[tuple[str, str]]) -> None:
-    """Their revisions differ, the machine code of the cases that they share does not."""
-    answers = [
-        compare(RESULTS / f"h200_{base}", RESULTS / f"h200_{candidate}", expect=0)
-        for base, candidate in pairs
-    ]
+def test_two_starts_differ_in_nothing() -> None:
+    answers = [compare(base, candidate, expect=0) for base, candidate in PAIRS]
     found = {
         verdict
         for answer in answers
