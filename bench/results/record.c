@@ -531,6 +531,13 @@ void record_set_spent(environment_t *facts, const spent_t *spent) {
     }
 }
 
+spent_t record_pass_spent(const environment_t *facts) {
+    spent_t spent = {0};
+    for (spent_on_t on = 0; on < SPENT_KINDS; on++)
+        spent.ns[on] = spent_on(facts, on);
+    return spent;
+}
+
 spent_t record_spent(const record_t *run) {
     spent_t all = {0};
     for (size_t i = 0; i < run->n_passes; i++)

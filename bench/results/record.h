@@ -91,6 +91,7 @@ double record_pass_median(const record_t *run, const char *key);
 
 /* What the time of a pass was spent on, in its facts ("spent_s.samples"); and of all passes of a run. */
 void record_set_spent(environment_t *facts, const spent_t *spent);
+spent_t record_pass_spent(const environment_t *facts);
 spent_t record_spent(const record_t *run);
 
 /* Path of the first sweep of `other` whose text is not among the sweeps of `first`; NULL if there is

@@ -54,6 +54,23 @@ def test_no_pass_is_begun_that_would_not_end(tmp_path: Path) -> None:
     assert read_header(run)["finished"]
 
 
+@pytest.mark.parametrize(("before_s", "expected_s"), [(0, 482), (400, 962), (5000, 1202)])
+def test_what_the_first_pass_compiled_is_not_expected_again(
+    tmp_path: Path, before_s: int, expected_s: int
+) -> None:
+    """A pass of 1000 s, of 600 s of compiling that may have been before it, in draws."""
+    sweep, run = null_sweep(tmp_path / "s.json", ["steady"], [1000]), tmp_path / "run"
+    bench("run", sweep, "--passes", "1", "--out", run)
+    header = read_header(run)
+    (facts,) = header["passes"]
+    ended = datetime.fromisoformat(facts["started"]) + timedelta(seconds=1000)
+    facts["finished"] = ended.isoformat()
+    facts["spent_s"] = {"compile": 600, "samples": 401 + before_s}
+    (run / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    two = ("run", sweep, "--passes", "2", "--out", run, "--resume", "--budget", "60s")
+    assert f"pass 2 may take {expected_s} s" in bench(*two, expect=1).stderr
+
+
 def test_a_pass_that_lasts_longer_is_cut_off(tmp_path: Path) -> None:
     sweep, run = null_sweep(tmp_path / "s.json", ["steady", "hang"], [1000]), tmp_path / "run"
     once = ["run", str(sweep), "--passes", "1", "--out", str(run)]
