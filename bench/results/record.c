@@ -517,12 +517,6 @@ double record_pass_median(const record_t *run, const char *key) {
 
 /* ---- what time was spent on ------------------------------------------------------------------ */
 
-static double spent_on(const environment_t *facts, spent_on_t on) {
-    AUTO_FREE char *key = mem_format("spent_s.%s", spent_name(on));
-    const char *s = environment_get(facts, key);
-    return s != NULL ? 1e9 * strtod(s, NULL) : 0;
-}
-
 void record_set_spent(environment_t *facts, const spent_t *spent) {
     for (spent_on_t on = 0; on < SPENT_KINDS; on++) {
         AUTO_FREE char *key = mem_format("spent_s.%s", spent_name(on));
@@ -533,15 +527,20 @@ void record_set_spent(environment_t *facts, const spent_t *spent) {
 
 spent_t record_pass_spent(const environment_t *facts) {
     spent_t spent = {0};
-    for (spent_on_t on = 0; on < SPENT_KINDS; on++)
-        spent.ns[on] = spent_on(facts, on);
+    for (spent_on_t on = 0; on < SPENT_KINDS; on++) {
+        AUTO_FREE char *key = mem_format("spent_s.%s", spent_name(on));
+        const char *s = environment_get(facts, key);
+        spent.ns[on] = s != NULL ? 1e9 * strtod(s, NULL) : 0;
+    }
     return spent;
 }
 
 spent_t record_spent(const record_t *run) {
     spent_t all = {0};
-    for (size_t i = 0; i < run->n_passes; i++)
+    for (size_t i = 0; i < run->n_passes; i++) {
+        const spent_t spent = record_pass_spent(&run->passes[i]);
         for (spent_on_t on = 0; on < SPENT_KINDS; on++)
-            all.ns[on] += spent_on(&run->passes[i], on);
+            all.ns[on] += spent.ns[on];
+    }
     return all;
 }
