@@ -449,26 +449,31 @@ static void section_machines(const report_t *report, const top_t *top) {
 
 /* ---- the commands ---------------------------------------------------------------------------- */
 
+static void print_again(const report_t *report, const record_t *run, const char *machine) {
+    AUTO(text_list_free) text_list_t again = command_again(report->program, run);
+    if (again.n > 0 && strcmp(shown_machine(report, run), machine) == 0)
+        print_command(report, again.items, again.n);
+}
+
 static void section_commands(const report_t *report, const top_t *top) {
     text_list_t folders = {0};
-    for (size_t r = 0; r < top->runs->n; r++) {
-        const shown_run_t *shown = &top->runs->items[r];
-        text_list_add(&folders, report_code(report, shown->whole->folder));
-        for (size_t i = 0; i < shown->boots.n; i++) /* it may be a boot of several */
-            text_list_add_new(&folders, report_code(report, shown->boots.runs[i]->folder));
-    }
+    const char *machine = shown_machine(report, top->runs->items->whole);
     report_heading(report, 2, "Commands and samples");
-    const shown_run_t *runs = top->runs->items;
-    const char *machine = shown_machine(report, runs->whole);
     print(
         report,
         "Each run on %s again, and this report with its pages from the files of the runs, without "
         "a GPU:\n\n",
         machine);
     for (size_t r = 0; r < top->runs->n; r++) {
-        AUTO(text_list_free) text_list_t again = command_again(report->program, runs[r].whole);
-        if (again.n > 0 && strcmp(shown_machine(report, runs[r].whole), machine) == 0)
-            print_command(report, again.items, again.n);
+        const shown_run_t *shown = &top->runs->items[r];
+        text_list_add(&folders, report_code(report, shown->whole->folder));
+        print_again(report, shown->whole, machine);
+        for (size_t i = 0; i < shown->boots.n; i++) {
+            const size_t n = folders.n; /* it may be a boot of several */
+            text_list_add_new(&folders, report_code(report, shown->boots.runs[i]->folder));
+            if (folders.n > n)
+                print_again(report, shown->boots.runs[i], machine);
+        }
     }
     print_command(report, top->command, top->n_command);
     print(report, "\nRaw samples of every case, with its checks: %s.\n\n",

@@ -137,7 +137,7 @@ def project(tmp_path: Path) -> Path:
     text = RECORD.read_text("utf-8")
     begin, end = text.index("RUNS = {"), text.index("def header_of")
     runs = 'RUNS = {"one": ["s.json"], "two": ["s.json"]}\n'
-    runs += 'BOOT_RUNS = {"both": ["s.json"]}\n'
+    runs += 'BOOT_RUNS = {"both": ["s.json"], "one": ["s.json"]}\n'
     (project / "tests/tools/record.py").write_text(text[:begin] + runs + text[end:], "utf-8")
     shutil.copy(RECORD.with_name("publish.py"), project / "tests/tools")
     null_sweep(project / "s.json", ["steady"], [1000])
@@ -170,6 +170,8 @@ def test_the_reference_is_recorded_in_several_calls(project: Path, tmp_path: Pat
     assert "two2: expected some of one, two" in unknown
     listed = record(project, out, "--boot", "2", "--list")
     assert listed.stdout.split() == ["h200_both_boot2", "not", "begun"]
+    listed = record(project, out, "--boot", "2", "--list", "one")
+    assert listed.stdout.split() == ["h200_one_boot2", "not", "begun"]
 
 
 def test_a_device_without_cases_is_listed(project: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What `bench compare` finds in the runs of results/: planted slowdowns, nothing between two starts."""
+"""What `bench compare` finds in recorded runs: planted slowdowns, nothing between two starts."""
 
 import gzip
 import json

@@ -30,7 +30,7 @@ def test_case_without_its_last_check_has_no_error() -> None:
     """An interrupted run may have one."""
     code = (
         "from measuring_examples import largest_error as largest\n"
-        "def case(after): return {'dtype': 'f32', 'check': {'after': after}}\n"
+        "def case(after): return {'lines': [{'dtype': 'f32', 'check': {'after': after}}]}\n"
         "print(largest({'a': case(None), 'b': case({'rel_l2': 2e-7})}, 'f32'))\n"
     )
     done = ran(sys.executable, "-c", code, cwd=SCRIPT.parent, expect=None)

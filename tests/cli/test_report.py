@@ -216,7 +216,9 @@ def test_runs_of_one_machine_stand_together() -> None:
 
 def test_each_run_has_its_command() -> None:
     runs = ["results/h200_mlp_infer", "results/h200_mlp_train"]
-    text = bench("report", *runs, "--out", "-").stdout
+    boot = "results/h200_mlp_infer_boot2"
+    text = bench("report", *runs, boot, "--out", "-").stdout
+    assert text.count(boot.replace("/", "/again/") + "\n") == 1
     assert (
         "\n5 to 6 passes, on one or more GPUs at once; "
         in bench("report", *runs, "--print", "headline").stdout

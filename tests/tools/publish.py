@@ -31,7 +31,7 @@ BAD = ("wrong", "failed", "implausible")
 
 def runs_in(folder: Path) -> list[Path]:
     """Return the reference runs in a folder, in the order of the report."""
-    boots = [f"{name}_boot{boot}" for boot in range(2, 10) for name in (*RUNS, *BOOT_RUNS)]
+    boots = [f"{name}_boot{boot}" for boot in range(2, 10) for name in {**RUNS, **BOOT_RUNS}]
     found = [path for name in (*RUNS, *boots) for path in sorted(folder.glob(f"h[0-9]00_{name}"))]
     return [path for path in found if (path / "run.json").exists()]
 
@@ -64,7 +64,7 @@ def boots_of(run: Path) -> list[Path]:
     But for those in which all of its workloads were described otherwise.
     """
     gpu, _, workload = run.name.partition("_")
-    names = tuple(f"{gpu}_{name}_boot" for name in (workload, *BOOT_RUNS))
+    names = tuple(f"{gpu}_{name}_boot" for name in (workload, next(iter(BOOT_RUNS))))
     own = descriptions_of(run)
     return [
         x

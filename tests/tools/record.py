@@ -9,9 +9,9 @@ would not end in time, and one that was cut off on another machine is measured a
 DIR/GPU_RUN, with the NAME of --gpu, say h100. Between calls, DIR/GPU_RUN must be kept with all its
 files, of which compiled/ is large and needed until the run is finished. --boot N records the cases of
 the headlines again in DIR/GPU_headlines_bootN: the range over boots. RUN, say mlp_infer, records
-only this one. With fewer than 5 of --passes (6) there are no intervals. OPTIONS go to `bench run`:
-'--devices 0,1', say. The exit code is 0 when all runs are finished, 3 when another call is needed, 1
-when a case was wrong or failed.
+only this one, with --boot in DIR/GPU_RUN_bootN. With fewer than 5 of --passes (6) there are no
+intervals. OPTIONS go to `bench run`: '--devices 0,1', say. The exit code is 0 when all runs are
+finished, 3 when another call is needed, 1 when a case was wrong or failed.
 """
 
 import argparse
@@ -43,13 +43,13 @@ RUNS = {
     "operators": [f"sweeps/{name}.json" for name in (*OPERATORS, "gemm_shapes", "gemm_bf16")],
 }
 
-# Of each other boot: the cases of the headlines. One run: one of each workload would leave GPUs idle.
-BOOT_RUNS = {
-    "headlines": [
-        f"sweeps/{workload}_headline.json"
-        for workload in ("mlp_infer", "linreg_train", "mnist_train", "mlp_train", *OPERATORS)
-    ]
+# Of each other boot: the cases of the headlines, in one run: runs of a workload each would leave GPUs
+# idle, but need less time at once.
+HEADLINES = {
+    workload: [f"sweeps/{workload}_headline.json"]
+    for workload in ("mlp_infer", "linreg_train", "mnist_train", "mlp_train", *OPERATORS)
 }
+BOOT_RUNS = {"headlines": [sweep for sweeps in HEADLINES.values() for sweep in sweeps], **HEADLINES}
 
 
 def header_of(folder: Path) -> dict[str, Any]:
@@ -113,6 +113,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="RUN")
     asked = parser.parse_args()
     runs = BOOT_RUNS if asked.boot > 1 else RUNS
+    default = list(runs)[:1] if asked.boot > 1 else list(runs)
     if unknown := set(asked.names) - set(runs):
         parser.error(f"{', '.join(sorted(unknown))}: expected some of {', '.join(runs)}")
     command = [os.path.relpath(asked.bench, ROOT), "run", *asked.options]
@@ -120,7 +121,7 @@ def main() -> int:
     ends = time.monotonic() + 60 * asked.minutes
     suffix = f"_boot{asked.boot}" if asked.boot > 1 else ""
     code = FINISHED
-    for run in asked.names or runs:
+    for run in asked.names or default:
         name = f"{asked.gpu}_{run}{suffix}"
         folder = asked.out / name
         left_s = ends - time.monotonic()
