@@ -252,10 +252,11 @@ static void add_set(const report_t *page, const top_part_t *part, const comparis
                     losses_t *losses) {
     const report_t of_run = report_on(page, set->run), *report = &of_run;
     const tally_t tally = tally_of(set);
+    const bool on_cpu = strcmp(set->platform->device, "cpu") == 0;
     const headline_row_t row = {&part->part->headline, set, set->rows};
     const char *name = report_text(report, "%s %s%s", link_of(report, part),
                                    report_safe(report, headline_setting(report, &row)),
-                                   strcmp(set->platform->device, "cpu") == 0 ? " on the CPU" : "");
+                                   on_cpu ? " on the CPU" : "");
     const boots_t *boots = &part->part->boots;
     losses->n_compared += tally.n;
     take_least(report, set, name, losses);
@@ -265,7 +266,8 @@ static void add_set(const report_t *page, const top_part_t *part, const comparis
     add_where(report, &losses->claimed, name, set, is_claimed);
     add_excluded(report, losses, name, set);
     if (tally.n == 0 && set->n_rivals > 0)
-        text_list_add(&losses->uncompared, name);
+        text_list_add(&losses->uncompared,
+                      report_text(report, "%s%s", name, on_cpu ? "" : " on the GPU"));
     else if (tally.n > 0)
         add_where(report, &losses->not_ours, name, set, is_not_ours);
     add_with_copies(report, losses, name, set, boots);

@@ -200,12 +200,14 @@ typedef struct trainings {
 static training_t training_of(const report_t *report, const comparison_set_t *set,
                               const case_result_t *result) {
     const char *weights = report_keep(report, weights_of(result));
+    const char *size = size_name(report, set, size_of_case(set, &result->spec));
+    const bool has_seed = case_param(&result->spec, "seed") != NULL;
     return (training_t){
         .result = result,
         .name = who_and_name(report, result),
-        .task = report_text(report, "%s, seed %lld",
-                            size_name(report, set, size_of_case(set, &result->spec)),
-                            (long long)case_param_int(&result->spec, "seed", 0)),
+        .task = has_seed ? report_text(report, "%s, seed %lld", size,
+                                       (long long)case_param_int(&result->spec, "seed", 0))
+                         : size,
         .accuracy = result_number(result, "accuracy"),
         .plain = weights != NULL && strcmp(weights, weights_dtype(&result->spec)) == 0,
     };
@@ -241,7 +243,7 @@ static bool extremes_at(const trainings_t *all, size_t like, const training_t *e
             continue;
         if (n == 0 || training->accuracy < ends[0]->accuracy)
             ends[0] = training;
-        if (n++ == 0 || training->accuracy > ends[1]->accuracy)
+        if (n++ == 0 || training->accuracy >= ends[1]->accuracy)
             ends[1] = training;
     }
     return n > 1;
@@ -262,14 +264,14 @@ static void print_accuracies(const report_t *report, const trainings_t *all) {
         }
     }
     if (n_tasks > 0)
-        print(
-            report,
-            "- **%s accuracy**, %s: with %s weights, contenders are within **%.2f percentage "
-            "points** on the test images, with equal size and seed (pairs: %zu); the widest at %s: "
-            "%s %.2f %%, %s %.2f %%.\n",
-            most <= SAME_ACCURACY ? "Same" : "Not the same", all->name,
-            weights_dtype(&widest[0]->result->spec), 100 * most, n_tasks, widest[0]->task,
-            widest[0]->name, 100 * widest[0]->accuracy, widest[1]->name, 100 * widest[1]->accuracy);
+        print(report,
+              "- **%s accuracy**, %s: with %s weights, contenders are within **%.2f percentage "
+              "points** on the test data, with equal size and seed (pairs: %zu); the widest at %s: "
+              "%s %.2f %%, %s %.2f %%.\n",
+              most <= SAME_ACCURACY ? "Same" : "Not the same", all->name,
+              weights_dtype(&widest[0]->result->spec), 100 * most, n_tasks, widest[0]->task,
+              widest[0]->name, 100 * widest[0]->accuracy, widest[1]->name,
+              100 * widest[1]->accuracy);
 }
 
 /* Modes with more precise weights, or with weights of unknown precision. */
@@ -306,10 +308,7 @@ static void finding_dataset(const report_t *report) {
     const char *list = report_join(report, &names, ", ");
     if (list != NULL)
         print(report, "- Data set: dataset=%s.%s\n", report_safe(report, list),
-              synthetic
-                  ? " **Synthetic images in MNIST's shape and number**, because MNIST was not "
-                    "found: accuracies say nothing about digits."
-                  : "");
+              synthetic ? " **Synthetic**: accuracies say nothing about real data." : "");
 }
 
 /* Of the trainings that do a set's work, at any size and seed and on any device. */

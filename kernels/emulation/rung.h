@@ -23,19 +23,30 @@ struct alignas(128) map_argument_t {
     unsigned char bytes[128];
 };
 
-// An array with a rim on both sides. Rims and outputs hold NaNs: what is read there shows in the result.
+// Bytes that a kernel leaves by chance only.
+static void scramble(unsigned char *at, size_t n) {
+    unsigned dice = 1;
+    for (size_t i = 0; i < n; i++, dice = dice * 1664525 + 1013904223)
+        at[i] = (unsigned char)(dice >> 24);
+}
+
+// An array with a rim on both sides. Outputs hold NaNs, and rims of what is only read: what is read there shows in the
+// result. Other rims do not: a NaN computed from one that was read beside an array would be what is there already.
 struct emulated_array_t {
-    enum { RIM = 256, FILL = 0xFF };
+    enum { ALIGNMENT = 256, RIM = 1 << 16, FILL = 0xFF };
     char role[16], name[128], path[4096];
     size_t bytes;
     std::vector<unsigned char> memory, before;
     unsigned char *data;
 
     void read() {
-        memory.assign(bytes + 3 * RIM, FILL);
-        data = memory.data() + RIM + (RIM - (uintptr_t)memory.data() % RIM) % RIM;
-        if (is_scratch())
-            fill();
+        memory.assign(bytes + 2 * RIM + ALIGNMENT, FILL);
+        data = memory.data() + RIM;
+        data += (ALIGNMENT - (uintptr_t)data % ALIGNMENT) % ALIGNMENT;
+        if (!is("input") && !is("weight"))
+            scramble(memory.data(), memory.size());
+        if (is("output"))
+            memset(data, FILL, bytes);
         FILE *file = is("output") || is_scratch() ? nullptr : fopen(path, "rb");
         if (file != nullptr) {
             if (fread(data, 1, bytes, file) != bytes)
@@ -44,11 +55,7 @@ struct emulated_array_t {
         }
         before = memory;
     }
-    void fill() {
-        unsigned dice = 1;
-        for (size_t i = 0; i < bytes; i++, dice = dice * 1664525 + 1013904223)
-            data[i] = (unsigned char)(dice >> 24);
-    }
+    void fill() { scramble(data, bytes); }
     void write() const {
         FILE *file = is("in_place") || is("output") ? fopen(path, "wb") : nullptr;
         if (file != nullptr && (fwrite(data, 1, bytes, file) != bytes || fclose(file) != 0))

@@ -513,6 +513,13 @@ def test_check_finds_what_is_wrong_at_some_sizes_only(tmp_path: Path) -> None:
     assert found["not tried"] == ['contenders: "where" allows no small sizes']
 
 
+def test_check_finds_changes_that_a_second_call_undoes(tmp_path: Path) -> None:
+    swap = "if (n > 1) { T *at = (T *)x, first = at[0]; at[0] = at[1]; at[1] = first; }"
+    folder = write_operator(tmp_path / "twice", {"swaps.c": in_c(f"{TWICE} {swap}")})
+    (wrong,) = checked(folder, expect=1)["wrong"]
+    assert wrong.startswith("C swaps, n=1000 f32: a run changes its input x; ")
+
+
 def test_check_of_a_folder_without_rungs(tmp_path: Path) -> None:
     files = {"twice.c": in_c(TWICE), "mine.py": "def run(x): return 2 * x"}
     folder = write_operator(tmp_path / "twice", files)

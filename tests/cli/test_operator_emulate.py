@@ -127,6 +127,18 @@ RUNGS = {
         "wrong at n=1 f32: signal 11 (Segmentation fault)",
     ),
     "past": (rung("if (i == 5) y[n] = 0;"), "wrong at n=1 f32: y is written past its end"),
+    "far_past": (
+        rung("if (i == 5) y[n + 9000] = 0;"),
+        "wrong at n=1 f32: y is written past its end",
+    ),
+    "no_guard": (
+        rung("if (i >= n) { y[i] = 2 * x[i]; return; }"),
+        "wrong at n=1 f32: y is written past its end",
+    ),
+    "far_before": (
+        rung("if (i == 5) y[-9000] = 0;"),
+        "wrong at n=1 f32: y is written before its beginning",
+    ),
     "input": (
         rung(last="if (i == 5 && i < n) ((float *)x)[i] = 0;"),
         "wrong at n=1000 f32: x is an input, and changed",
@@ -176,7 +188,7 @@ def test_each_rung_has_a_verdict(tmp_path: Path) -> None:
     assert set(found) == set(RUNGS)
     for name, (_, said) in RUNGS.items():
         assert found[name].startswith(said.format(folder=folder)), found[name]
-    assert "bench: twice: 14 of 21 rungs wrong, see above" in done.stderr
+    assert "bench: twice: 17 of 24 rungs wrong, see above" in done.stderr
 
 
 # In place, scalars, constants, two dtypes, a verify().

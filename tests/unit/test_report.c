@@ -131,6 +131,7 @@ static void test_what_was_not_measured_is_said(void **state) {
     run = save_run(failed, *state, "failed", "NVIDIA H200");
     text = report_of(*state, NULL, run, NULL);
     assert_has(text, "- Not compared, no size has valid times of both sides: ");
+    assert_has(text, " f32 on the GPU.\n");
     assert_has(text, "- **failed**: no memory (cases: 1): ");
     free(text);
     free(run);

@@ -394,8 +394,10 @@ static status_t output(session_t *session, const char *folder, text_list_t *name
     described_c_t *s = session->state;
     if (!session->is_unfinished)
         fill_outputs(s);
-    if (!session->continues)
+    if (!session->continues) {
+        copy_inputs(s, false); /* a second call can undo what the first has changed */
         copy_inputs(s, true);
+    }
     call(s);
     session->changed = session->is_unfinished ? NULL : changed_input(s);
     if (s->is_reference && session->changed != NULL)
