@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from operator_folders import X, Y, write_operator
-from project import bench
+from project import bench, compiler_options
 
 pytestmark = pytest.mark.usefixtures("warm_workers")
 
@@ -183,12 +183,22 @@ def lines_of(output: str) -> dict[str, str]:
 def test_each_rung_has_a_verdict(tmp_path: Path) -> None:
     files = {f"{name}.cu": text for name, (text, _) in RUNGS.items()}
     folder = write_operator(tmp_path / "twice", files)
-    done = bench("workload", "check", folder, "--emulate", expect=1)
+    done = bench("workload", "check", folder, "--emulate", expect=1, BENCH_NVRTC="/no/nvrtc.so")
     found = lines_of(done.stdout)
     assert set(found) == set(RUNGS)
     for name, (_, said) in RUNGS.items():
         assert found[name].startswith(said.format(folder=folder)), found[name]
     assert "bench: twice: 17 of 24 rungs wrong, see above" in done.stderr
+
+
+@pytest.mark.parametrize("text", [rung("no_such_function();"), BODY.format(first="", last="")])
+def test_what_no_compiler_takes_is_wrong(tmp_path: Path, text: str) -> None:
+    """CUDA's compiler knows the calls that the emulation lacks, if it is there."""
+    if compiler_options() != ["--compiler", "nvrtc"]:
+        pytest.skip("NVRTC is not installed")
+    folder = write_operator(tmp_path / "twice", {"mine.cu": text})
+    done = bench("workload", "check", folder, "--emulate", expect=1)
+    assert f"wrong at n=1 f32: does not compile: {folder}/mine.cu" in done.stdout
 
 
 # In place, scalars, constants, two dtypes, a verify().
