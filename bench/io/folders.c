@@ -131,6 +131,13 @@ char *folders_worker(const char *data, const char *engine) {
 
 enum { TIMEOUT_S = 20 };
 
+/* "? kernels/mine/": a workload of the user's, which is no part of this source wherever it lies. */
+static bool is_new_workload(const char *line) {
+    static const char UNKNOWN[] = "? kernels/";
+    const char *name = line + strlen(UNKNOWN);
+    return text_starts(line, UNKNOWN) && strncmp(name + strcspn(name, "/\n"), "/\n", 2) == 0;
+}
+
 /* "# branch.oid HASH", then other lines with "#", then one for each changed or unknown file. */
 static bool parse_status(const char *text, git_state_t *state) {
     static const char OID[] = "# branch.oid ";
@@ -141,7 +148,7 @@ static bool parse_status(const char *text, git_state_t *state) {
     state->dirty = false;
     state->changes[0] = '\0';
     for (const char *line = text; line != NULL && *line != '\0';) {
-        state->dirty |= *line != '#';
+        state->dirty |= *line != '#' && !is_new_workload(line);
         line = strchr(line, '\n');
         if (line != NULL)
             line++;

@@ -70,6 +70,27 @@ def test_edited_file_that_git_does_not_know_is_another_change(root: Path) -> Non
     assert found[0] == found[2]
 
 
+def test_a_new_workload_is_no_other_state_of_the_source(tmp_path: Path) -> None:
+    root = make_root(tmp_path / "project", copy="kernels")
+    known, mine = root / "kernels" / "known", root / "kernels" / "mine"
+    for folder in (known, mine):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "01.cu").write_text("1", encoding="utf-8")
+    git(root, "init", "--quiet")
+    git(root, "add", "--all", "--", ":(exclude)kernels/mine")
+    git(root, "commit", "--quiet", "--message", "all")
+
+    def states() -> tuple[bool, bool]:
+        header = ran(ROOT / "tests" / "tools" / "version.sh", cwd=root).stdout
+        found = run_in(root)[0]["folder"]["dirty"]
+        shutil.rmtree(root.parent / "run")
+        return found, "#define BENCH_DIRTY true" in header
+
+    assert states() == (False, False)
+    (known / "02.cu").write_text("2", encoding="utf-8")
+    assert states() == (True, True)
+
+
 def test_version_tells_an_edited_file_that_git_does_not_know(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "none")

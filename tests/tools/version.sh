@@ -2,8 +2,8 @@
 # Print the C header with the revision that a binary is built from.
 revision=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 dirty=true
-[ "$revision" != unknown ] && [ -z "$(git status --porcelain 2>/dev/null)" ] && dirty=false
-# As git_read() in bench/io/folders.c: the changes of known files, the names of others, and of those what sources say.
+[ "$revision" != unknown ] && ! git status --porcelain 2>/dev/null | grep -qv '^?? kernels/[^/]*/$' && dirty=false
+# As git_read() in bench/io/folders.c: a new folder in kernels/ is a user's; the changes of known files, the names of others, and of those what sources say.
 changes=
 [ $dirty = true ] && [ "$revision" != unknown ] &&
     changes=$({
