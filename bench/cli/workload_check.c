@@ -293,10 +293,8 @@ static const double SAME_REL_L2 = 1e-9;
 static status_t compile_reference(const case_t *spec, const char *root, program_list_t *programs,
                                   error_t *err) {
     const compile_options_t options = {.root = root, .without_cuda = true};
-    size_t index;
-    TRY(compile_add(&options, spec, NULL, programs, &index, err));
-    TRY(compile_all(&options, programs, err));
-    const program_t *program = &programs->items[index];
+    const program_t *program;
+    TRY(compile_case(&options, spec, NULL, programs, &program, err));
     return program->status == PROGRAM_OK
                ? STATUS_OK
                : error_set(err, STATUS_FAILED, "reference.c: %s", program->reason);

@@ -75,14 +75,10 @@ static void note(tries_t *tries, const case_t *spec, case_status_t status, const
 static status_t find_program(const tries_t *tries, const case_t *spec, program_list_t *programs,
                              const program_t **program, error_t *err) {
     const compile_options_t options = {.root = tries->examples->root, .without_cuda = true};
-    size_t index;
     *program = NULL;
-    if (strcmp(spec->engine, "cpu") != 0)
-        return STATUS_OK;
-    TRY(compile_add(&options, spec, NULL, programs, &index, err));
-    TRY(compile_all(&options, programs, err));
-    *program = &programs->items[index];
-    return STATUS_OK;
+    return strcmp(spec->engine, "cpu") == 0
+               ? compile_case(&options, spec, NULL, programs, program, err)
+               : STATUS_OK;
 }
 
 static status_t try_variant(tries_t *tries, const case_t *spec, const contender_t *oracle,

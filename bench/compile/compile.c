@@ -486,6 +486,15 @@ status_t compile_all(const compile_options_t *options, program_list_t *programs,
     return status;
 }
 
+status_t compile_case(const compile_options_t *options, const case_t *spec, const char *arch,
+                      program_list_t *programs, const program_t **program, error_t *err) {
+    size_t index;
+    TRY(compile_add(options, spec, arch, programs, &index, err));
+    TRY(compile_all(options, programs, err));
+    *program = &programs->items[index];
+    return STATUS_OK;
+}
+
 void program_list_free(program_list_t *programs) {
     for (size_t i = 0; i < programs->n; i++) {
         program_t *program = &programs->items[i];

@@ -103,6 +103,9 @@ status_t compile_add_common(const compile_options_t *options, const char *name, 
 /* Compile what the cache does not hold. Fails only if nothing can be compiled (no compiler: the
  * message says how to install one) or the cache cannot be written; a program that does not compile is PROGRAM_FAILED. */
 status_t compile_all(const compile_options_t *options, program_list_t *programs, error_t *err);
+/* Both, of the one program of a case; `programs` has it. */
+status_t compile_case(const compile_options_t *options, const case_t *spec, const char *arch,
+                      program_list_t *programs, const program_t **program, error_t *err);
 void program_list_free(program_list_t *programs);
 
 /* Does the compiler know each of these ("sm_90"; "native" is left out)? One that is newer than all that it knows may stand

@@ -54,23 +54,20 @@ static status_t build(const emulation_t *e, rung_t *rung, const case_t *spec, er
     return host_program_build(&e->tools, rung->source, &defines, rung->folder, &rung->program, err);
 }
 
-static const char ARCH[] = "sm_90"; /* that is emulated */
-
 /* Why CUDA's compiler refuses it; NULL: it does not, or there is none. The caller frees it. */
 static char *why_not_compiled(const emulation_t *e, const rung_t *rung, const case_t *spec) {
     const compile_options_t options = {.root = e->examples.root};
     AUTO(program_list_free) program_list_t programs = {0};
     AUTO(case_free) case_t own = case_copy(spec);
-    size_t index;
+    AUTO_FREE char *arch = mem_format("sm_%d", EMULATED_ARCH);
+    const program_t *program;
     mem_set_text(&own.engine, "cuda");
     mem_set_text(&own.variant, rung->name);
     workload_complete(e->examples.workload, &own);
-    if (compile_add(&options, &own, ARCH, &programs, &index, NULL) != STATUS_OK ||
-        compile_all(&options, &programs, NULL) != STATUS_OK ||
-        programs.items[index].status != PROGRAM_FAILED)
+    if (compile_case(&options, &own, arch, &programs, &program, NULL) != STATUS_OK ||
+        program->status != PROGRAM_FAILED)
         return NULL;
-    const char *reason = programs.items[index].reason;
-    return mem_text_n(reason, strcspn(reason, "\n"));
+    return mem_format("for %s: %.*s", arch, (int)strcspn(program->reason, "\n"), program->reason);
 }
 
 typedef struct expected {
@@ -107,14 +104,14 @@ static status_t try_rung(const emulation_t *e, rung_t *rung, const case_t *spec,
     TRY(build(e, rung, spec, err));
     if (rung->program.path == NULL) {
         const host_program_t *program = &rung->program;
-        AUTO_FREE char *why =
-            program->skips || program->broken ? NULL : why_not_compiled(e, rung, spec);
+        AUTO_FREE char *why = program->lacks_name ? why_not_compiled(e, rung, spec) : NULL;
         const bool is_wrong = program->broken || why != NULL;
-        const char *what = program->skips ? "skipped"
-                           : is_wrong     ? "does not compile"
-                                          : "cannot be emulated";
+        const char *what = program->skips    ? "skipped:"
+                           : why != NULL     ? "does not compile"
+                           : program->broken ? "does not compile:"
+                                             : "cannot be emulated:";
         note(is_wrong ? &rung->wrong : &rung->left_out, spec,
-             mem_format("%s: %s", what, why != NULL ? why : program->reason));
+             mem_format("%s %s", what, why != NULL ? why : program->reason));
         return STATUS_OK;
     }
     TRY(fs_temporary_folder_in(e->folder, &folder, err));

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* Of the GPU that is emulated: few multiprocessors, so that a block of a persistent kernel has several turns. */
-enum { MULTIPROCESSORS = 3, ARCH = 90 };
+enum { MULTIPROCESSORS = 3 };
 
 static const double RUN_TIMEOUT_S =
     60; /* a run takes a second; this ends a barrier that not all threads reach */
@@ -190,7 +190,8 @@ static status_t evaluate(const tables_t *tables, const description_t *d, const c
     size_t all_bytes;
     description_values(d, spec, MULTIPROCESSORS, &values);
     for (size_t i = 0; i < tables->launches.n; i++)
-        TRY(launches_size(&tables->launches.items[i], &values, ARCH, &sizes->launches[i], why));
+        TRY(launches_size(&tables->launches.items[i], &values, EMULATED_ARCH, &sizes->launches[i],
+                          why));
     TRY(tensor_maps_size(&tables->maps, d, spec, MULTIPROCESSORS, sizes->maps, why));
     TRY(temporaries_size(&tables->temporaries, &tables->launches, sizes->launches, &values,
                          sizes->temporaries, &all_bytes, why));
@@ -403,7 +404,8 @@ static void set_reason(host_program_t *program, const char *log, const char *fol
     } else if (!program->skips) {
         AUTO_FREE char *reason = compile_log_reason(own);
         program->reason = mem_text_n(reason, strcspn(reason, "\n"));
-        program->broken = !lacks_a_name(program->reason);
+        program->lacks_name = lacks_a_name(program->reason);
+        program->broken = !program->lacks_name;
     }
 }
 

@@ -21,12 +21,14 @@ typedef enum emulated {
 status_t emulation_run(const char *program, const case_t *spec, const described_data_t *data,
                        const char *folder, emulated_t *how, char **reason, error_t *err);
 
+enum { EMULATED_ARCH = 90 };
+
 typedef struct host_program {
-    char *path;   /* of the program; NULL: there is none … */
-    char *reason; /* … because of this … */
-    bool skips;   /* … which is the rung's own `#error SKIP: …` */
-    bool
-        broken; /* … which no compiler would take: not a header or a call that the emulation lacks */
+    char *path;      /* of the program; NULL: there is none … */
+    char *reason;    /* … because of this … */
+    bool skips;      /* … which is the rung's own `#error SKIP: …` */
+    bool broken;     /* … which no compiler would take … */
+    bool lacks_name; /* … which may be a call or a type that the emulation lacks */
 } host_program_t;
 
 typedef struct host_tools {

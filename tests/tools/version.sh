@@ -3,7 +3,8 @@
 revision=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 dirty=true
 [ "$revision" != unknown ] && ! git status --porcelain 2>/dev/null | grep -qv '^?? kernels/[^/]*/$' && dirty=false
-# As git_read() in bench/io/folders.c: a new folder in kernels/ is a user's; the changes of known files, the names of others, and of those what sources say.
+# As git_read() in bench/io/folders.c: a new folder in kernels/ is a user's.
+# Of changes: those of known files, the names of others, and of those what sources say.
 changes=
 [ $dirty = true ] && [ "$revision" != unknown ] &&
     changes=$({
